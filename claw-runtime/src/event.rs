@@ -1,0 +1,282 @@
+//! The journal: what happened in a session, append-only. The model's view is a fold over it.
+//!
+//! Events are written before the effect they name. Field names are the stored form: change them only with a new
+//! [`VERSION`] and an upcast on read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{ContentBlock, StopReason, Usage};
+use crate::provider::{FailureClass, Target, ToolChoice};
+use crate::tool::Effect;
+
+/// The version events are written in.
+pub const VERSION: u32 = 1;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// Someone said something to the agent; begins a turn, or is folded into a running one at the next safe point.
+    UserInput {
+        /// The idempotency key it was posted under.
+        key: String,
+        /// What was said.
+        content: Vec<ContentBlock>,
+    },
+    /// What stands before the conversation changed; written before the first request and whenever it changes.
+    ContextChanged {
+        /// Digest of the system prompt, whose text is a blob.
+        system: String,
+        /// Digest of the toolset, whose definitions are a blob.
+        toolset: String,
+    },
+    /// Something about an endpoint was learnt.
+    Learnt {
+        /// The provider.
+        provider: String,
+        /// The model.
+        model: String,
+        /// What.
+        fact: Fact,
+    },
+    /// A model is about to be asked; one event an attempt.
+    ModelRequest {
+        /// The round within the turn, from 1.
+        round: u32,
+        /// The attempt within the round, from 1.
+        attempt: u32,
+        /// Who is asked, and how.
+        target: Target,
+        /// Whether it may call tools.
+        tool_choice: ToolChoice,
+        /// Why it is asked again, told to the model as a user message that only this request carries.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        re_ask: Option<ReAsk>,
+    },
+    /// An attempt failed.
+    ModelFailed {
+        /// What kind of failure.
+        class: FailureClass,
+        /// What was said.
+        message: String,
+    },
+    /// The model answered.
+    Assistant {
+        /// What it said, with the ids claw gave to its calls.
+        content: Vec<ContentBlock>,
+        /// Why it ended.
+        stop: StopReason,
+        /// What it cost, as far as told.
+        usage: Option<Usage>,
+        /// Whether the stream broke after something was shown; partial calls are dropped.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        incomplete: bool,
+    },
+    /// What policy and validation say of a call.
+    Decision {
+        /// The call's id.
+        call: String,
+        /// Allow, deny or ask.
+        verdict: Verdict,
+        /// The rule that said so, in words.
+        rule: String,
+    },
+    /// A person is asked about a call.
+    ApprovalAsked {
+        /// The call's id.
+        call: String,
+        /// Digest of tool and exact arguments.
+        digest: String,
+    },
+    /// A person answered, or the time ran out.
+    Approval {
+        /// The call's id.
+        call: String,
+        /// The digest the answer covers.
+        digest: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A call is about to start.
+    Intent {
+        /// The call's id.
+        call: String,
+        /// How often it was started, from 1.
+        attempt: u32,
+        /// Its declared effect.
+        effect: Effect,
+    },
+    /// A call ended, or was not run.
+    Outcome {
+        /// The call's id.
+        call: String,
+        /// How it ended.
+        status: Status,
+        /// What the model reads; bounded.
+        content: Vec<ContentBlock>,
+        /// Digest of the whole output, where `content` had to be cut.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blob: Option<String>,
+    },
+    /// The loop guard spoke.
+    Guard {
+        /// The call it is about.
+        call: String,
+        /// Note, refuse or stop.
+        verdict: GuardVerdict,
+    },
+    /// Cancelling was asked for.
+    CancelRequested,
+    /// The turn is over.
+    TurnEnd {
+        /// How it ended.
+        outcome: TurnOutcome,
+        /// Its active time in milliseconds.
+        active_ms: u64,
+    },
+}
+
+/// What can be learnt about an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fact {
+    /// The model refuses tool definitions; calls go through the prompt protocol.
+    NoNativeTools,
+}
+
+/// Why a model is asked again within a round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReAsk {
+    /// The model's faulty text, bounded.
+    pub said: String,
+    /// What was wrong with it and what is expected.
+    pub fault: String,
+}
+
+/// Allow, deny or ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// It may not.
+    Deny,
+    /// A person decides.
+    Ask,
+}
+
+/// A person's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// This one call.
+    Once,
+    /// The same tool with the same arguments, for the rest of the session.
+    Session,
+    /// This tool, for the rest of the session; the host may write a lasting rule.
+    Always,
+    /// No.
+    Deny,
+    /// Nobody could be asked, or nobody answered in time.
+    Unanswered,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// The tool gave a result.
+    Ok,
+    /// The tool gave an error.
+    Error,
+    /// The tool does not exist.
+    UnknownTool,
+    /// The arguments do not fit; not run.
+    Invalid,
+    /// The output limit cut the call; not run.
+    Cut,
+    /// Policy or a person refused; not run.
+    Denied,
+    /// A limit or the loop guard refused; not run.
+    Refused,
+    /// Cancelled before it started.
+    NotStarted,
+    /// It took too long, and running it again is harmless.
+    TimedOut,
+    /// Cancelled while it ran, and running it again is harmless.
+    Cancelled,
+    /// It panicked, and running it again is harmless.
+    Panicked,
+    /// It was started and may have had its effect; never repeated by claw.
+    Unknown,
+}
+
+impl Status {
+    /// Tells whether the model reads the result as an error.
+    pub fn is_error(self) -> bool {
+        self != Self::Ok
+    }
+}
+
+/// What the loop guard says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardVerdict {
+    /// The model is told that it repeats itself.
+    Note,
+    /// The call is refused.
+    Refuse,
+    /// The turn wraps up.
+    Stop,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnOutcome {
+    /// The written answer; never empty unless cancelled.
+    pub text: String,
+    /// How it came to an end.
+    pub reason: EndReason,
+    /// Rounds used.
+    pub rounds: u32,
+    /// Tokens used.
+    pub usage: Usage,
+}
+
+impl TurnOutcome {
+    /// Tells whether a limit ended the turn before the model did.
+    pub fn truncated(&self) -> bool {
+        matches!(self.reason, EndReason::Limit { .. })
+    }
+}
+
+/// How a turn came to an end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EndReason {
+    /// The model answered.
+    Answered,
+    /// A limit ended it; the text says what was done and what was not.
+    Limit {
+        /// Which, in words: `50 rounds`.
+        limit: String,
+    },
+    /// The model could not be reached or kept failing.
+    Failed {
+        /// What kind of failure.
+        class: FailureClass,
+        /// What was said.
+        message: String,
+    },
+    /// Somebody cancelled it.
+    Cancelled,
+    /// The journal could not be written; nothing was started that it does not hold.
+    StoreFailed {
+        /// What the store said.
+        message: String,
+    },
+}

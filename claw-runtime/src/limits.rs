@@ -1,0 +1,61 @@
+//! One table of limits, all on by default, so that every turn ends.
+
+use std::time::Duration;
+
+/// Bounds of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Rounds a turn.
+    pub rounds: u32,
+    /// Calls a round; more are refused.
+    pub calls_per_round: u32,
+    /// Calls a turn; more are refused.
+    pub calls_per_turn: u32,
+    /// Active time of a turn; waiting for a person does not count.
+    pub active_time: Duration,
+    /// Re-asks a round, after a reply that cannot be read.
+    pub re_asks: u32,
+    /// Retries a round after an empty reply.
+    pub empty_replies: u32,
+    /// Attempts a request, the first one included.
+    pub attempts: u32,
+    /// A call without a declared timeout.
+    pub call_timeout: Duration,
+    /// Characters of output a call that the model reads; the whole is kept.
+    pub output_chars: usize,
+    /// How often the same invalid call is answered before it is refused, and then the turn wraps up.
+    pub same_invalid_call: u32,
+    /// The longest `Retry-After` that is waited for.
+    pub retry_after: Duration,
+    /// Output limit of a request in tokens.
+    pub max_output_tokens: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            rounds: 50,
+            calls_per_round: 32,
+            calls_per_turn: 200,
+            active_time: Duration::from_secs(30 * 60),
+            re_asks: 2,
+            empty_replies: 1,
+            attempts: 4,
+            call_timeout: Duration::from_secs(120),
+            output_chars: 12_000,
+            same_invalid_call: 2,
+            retry_after: Duration::from_secs(60),
+            max_output_tokens: None,
+        }
+    }
+}
+
+impl Limits {
+    /// Returns the most model requests one turn can make, wrap-up included, per model of the chain.
+    pub fn most_requests(&self) -> u64 {
+        let rounds = u64::from(self.rounds)
+            * (1 + u64::from(self.re_asks) + u64::from(self.empty_replies))
+            + 1;
+        rounds * u64::from(self.attempts)
+    }
+}

@@ -1,0 +1,110 @@
+//! Allow, ask or deny: what may run without a person's yes.
+
+use crate::event::Verdict;
+use crate::tool::{Approve, Tool};
+
+/// Rules over tools. Deny wins over ask, ask over allow; without a rule the tool's declaration decides.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// Name patterns (`*` matches any run of characters; `group:fs` a whole group) that run without asking.
+    pub allow: Vec<String>,
+    /// Name patterns that always ask.
+    pub ask: Vec<String>,
+    /// Name patterns that never run; such tools are not offered to the model.
+    pub deny: Vec<String>,
+}
+
+/// What the policy says of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// Allow, ask or deny.
+    pub verdict: Verdict,
+    /// The rule, in words, with the way to change it.
+    pub rule: String,
+}
+
+impl Policy {
+    /// Rules on a call of `tool`.
+    pub fn rule(&self, tool: &Tool) -> Ruling {
+        let spec = tool.spec();
+        let first = |patterns: &[String]| {
+            patterns
+                .iter()
+                .find(|pattern| matches(pattern, tool))
+                .cloned()
+        };
+        if let Some(pattern) = first(&self.deny) {
+            return Ruling {
+                verdict: Verdict::Deny,
+                rule: format!("policy denies `{pattern}`"),
+            };
+        }
+        if matches!(spec.approve, Approve::Always) {
+            return Ruling {
+                verdict: Verdict::Ask,
+                rule: "the tool asks before every call".to_owned(),
+            };
+        }
+        if let Some(pattern) = first(&self.ask) {
+            return Ruling {
+                verdict: Verdict::Ask,
+                rule: format!("policy asks for `{pattern}`"),
+            };
+        }
+        if let Some(pattern) = first(&self.allow) {
+            return Ruling {
+                verdict: Verdict::Allow,
+                rule: format!("policy allows `{pattern}`"),
+            };
+        }
+        match spec.approve {
+            Approve::Never => Ruling {
+                verdict: Verdict::Allow,
+                rule: "the tool needs no approval".to_owned(),
+            },
+            Approve::Policy if spec.effect.is_harmless() && !spec.destructive => Ruling {
+                verdict: Verdict::Allow,
+                rule: format!("`{}` tools run", spec.effect.as_str()),
+            },
+            Approve::Ask => Ruling {
+                verdict: Verdict::Ask,
+                rule: "the tool asks for approval".to_owned(),
+            },
+            _ => Ruling {
+                verdict: Verdict::Ask,
+                rule: format!("tools with effect `{}` ask", spec.effect.as_str()),
+            },
+        }
+    }
+
+    /// Tells whether `tool` may be offered at all.
+    pub fn offers(&self, tool: &Tool) -> bool {
+        !self.deny.iter().any(|pattern| matches(pattern, tool))
+    }
+}
+
+fn matches(pattern: &str, tool: &Tool) -> bool {
+    match pattern.strip_prefix("group:") {
+        Some(group) => tool.spec().group == group,
+        None => glob(pattern.as_bytes(), tool.name().as_bytes()),
+    }
+}
+
+/// Matches `*` wildcards in linear time.
+fn glob(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        if p < pattern.len() && pattern[p] == b'*' {
+            star = Some((p, n));
+            p += 1;
+        } else if p < pattern.len() && pattern[p] == name[n] {
+            (p, n) = (p + 1, n + 1);
+        } else if let Some((at, from)) = star {
+            (p, n) = (at + 1, from + 1);
+            star = Some((at, from + 1));
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}

@@ -1,0 +1,273 @@
+//! Adapters to model services: one trait, one file a wire format.
+//!
+//! A provider makes exactly one attempt per call. Retry, backoff and the choice of another model belong to the turn,
+//! because they are journaled.
+
+mod target;
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+pub use target::{Protocol, Target};
+
+use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
+use crate::registry::Toolset;
+
+/// An adapter to a model service.
+pub trait Provider: Send + Sync {
+    /// Returns the name before the colon in `provider:model`.
+    fn name(&self) -> &str;
+
+    /// Returns what `model` can do, as far as it is declared; what a run learns later is the turn's.
+    fn capabilities(&self, model: &str) -> Capabilities;
+
+    /// Makes one attempt and returns the finished reply.
+    ///
+    /// With a `sink` the reply is streamed and each piece is handed over as it comes; the returned reply is the same
+    /// either way. Dropping the future cancels the request.
+    fn complete<'a>(
+        &'a self,
+        request: Request<'a>,
+        sink: Option<&'a mut (dyn DeltaSink + 'a)>,
+    ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
+
+    /// Returns the models the service offers.
+    fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// Receives the pieces of a reply while it streams.
+pub trait DeltaSink: Send {
+    /// Takes the next piece.
+    fn delta(&mut self, delta: Delta);
+}
+
+/// A piece of a growing block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Delta {
+    /// More text.
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// More reasoning.
+    Reasoning {
+        /// The piece.
+        text: String,
+    },
+    /// A tool call whose name is known; its arguments still grow.
+    CallStarted {
+        /// Its place among the calls of this reply, from 0.
+        index: usize,
+        /// The tool's name on the wire.
+        name: String,
+    },
+}
+
+/// What is asked of a model: everything in it is a function of the view and the target.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The model's name at the provider.
+    pub model: &'a str,
+    /// Standing instructions; empty for none.
+    pub system: &'a str,
+    /// The conversation. Under [`Protocol::Prompt`] it is already rendered to plain text messages.
+    pub messages: &'a [Message],
+    /// Tools to offer natively; `None` under [`Protocol::Prompt`] and read-only chat.
+    pub tools: Option<&'a Toolset>,
+    /// Whether the model may, must or must not call.
+    pub tool_choice: ToolChoice,
+    /// Output limit in tokens; `None` leaves it to the provider.
+    pub max_output_tokens: Option<u64>,
+    /// Texts that end the reply; the prompt protocol uses them against invented tool results.
+    pub stop: &'a [&'a str],
+}
+
+/// Whether the model may call tools in this round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// As it sees fit.
+    #[default]
+    Auto,
+    /// Not at all; the tools stay in the request, so that a prompt cache stays valid.
+    None,
+    /// At least one.
+    Required,
+}
+
+/// A model's finished reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Text, reasoning, calls and opaque parts, in order.
+    pub content: Vec<ContentBlock>,
+    /// Calls whose arguments were cut off; never run.
+    #[serde(default)]
+    pub cut_calls: Vec<ToolCall>,
+    /// Why it ended, derived from the content where the wire's word contradicts it.
+    pub stop: StopReason,
+    /// Tokens, as far as the provider tells.
+    pub usage: Option<Usage>,
+}
+
+/// What a provider and model can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Takes tool definitions and answers with calls.
+    pub native_tools: bool,
+    /// May answer with several calls in one round.
+    pub parallel_calls: bool,
+    /// Streams.
+    pub streaming: bool,
+    /// Streams while tools are offered.
+    pub streaming_with_tools: bool,
+    /// Takes images.
+    pub vision: bool,
+    /// Takes a system message.
+    pub system_role: bool,
+    /// Sends reasoning apart from text.
+    pub reasoning: bool,
+    /// How far it can be held to a form.
+    pub structured: Structured,
+}
+
+impl Capabilities {
+    /// A current chat model of a large service.
+    pub const FULL: Self = Self {
+        native_tools: true,
+        parallel_calls: true,
+        streaming: true,
+        streaming_with_tools: true,
+        vision: true,
+        system_role: true,
+        reasoning: false,
+        structured: Structured::None,
+    };
+}
+
+/// How far a model's output can be held to a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Structured {
+    /// Not at all.
+    None,
+    /// Some JSON object.
+    Object,
+    /// A JSON Schema.
+    Schema,
+    /// A grammar.
+    Grammar,
+}
+
+/// One failed attempt, classified.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct ProviderError {
+    /// What kind of failure; decides about retry.
+    pub class: FailureClass,
+    /// What the service or the transport said, bounded and free of secrets.
+    pub message: String,
+    /// The HTTP status, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How long the service asks to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
+    /// What had been said before the stream broke; partial calls are dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partial: Vec<ContentBlock>,
+}
+
+impl ProviderError {
+    /// Returns an error of this class without status, wait or partial content.
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            status: None,
+            retry_after: None,
+            partial: Vec::new(),
+        }
+    }
+}
+
+/// What kind of failure an attempt met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FailureClass {
+    /// Too many requests.
+    RateLimit,
+    /// Paid quota used up; waiting does not help.
+    Quota,
+    /// The service is overloaded or broken (5xx, 408, 409).
+    Overloaded,
+    /// Key missing, wrong or not allowed.
+    Auth,
+    /// The service refuses the request's form.
+    BadRequest,
+    /// The model or address does not exist.
+    NotFound,
+    /// The service says that this model takes no tools.
+    ToolsUnsupported,
+    /// The conversation is longer than the model's window.
+    ContextLength,
+    /// No connection, or it broke.
+    Network,
+    /// Nothing came in time.
+    Stalled,
+    /// The stream ended without a terminal signal.
+    IncompleteStream,
+    /// The answer is not what the format says.
+    BadResponse,
+    /// The provider could not form a call and said so.
+    MalformedCall,
+    /// The provider's filter refused.
+    Filtered,
+}
+
+impl FailureClass {
+    /// Tells whether the same request may succeed on another attempt.
+    pub fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::RateLimit
+                | Self::Overloaded
+                | Self::Network
+                | Self::Stalled
+                | Self::IncompleteStream
+                | Self::BadResponse
+        )
+    }
+
+    /// Returns the class in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate limited",
+            Self::Quota => "quota used up",
+            Self::Overloaded => "service unavailable",
+            Self::Auth => "not authorised",
+            Self::BadRequest => "request refused",
+            Self::NotFound => "not found",
+            Self::ToolsUnsupported => "tools not supported",
+            Self::ContextLength => "conversation too long for the model",
+            Self::Network => "network failure",
+            Self::Stalled => "no answer in time",
+            Self::IncompleteStream => "answer cut off",
+            Self::BadResponse => "unreadable answer",
+            Self::MalformedCall => "malformed tool call",
+            Self::Filtered => "refused by the provider's filter",
+        }
+    }
+}
+
+impl std::fmt::Display for FailureClass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,168 @@
+//! What a running call can ask about itself.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+/// What a running call can ask about itself and its session. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolContext {
+    call: Arc<CallInfo>,
+}
+
+/// What the driver hands to one call.
+pub struct CallInfo {
+    /// The session.
+    pub session_id: String,
+    /// The call.
+    pub call_id: String,
+    /// Cancelled when the turn is.
+    pub cancel: CancellationToken,
+    /// When the call is given up.
+    pub deadline: Option<Instant>,
+    /// The folder the agent works in.
+    pub workspace: Option<Arc<Workspace>>,
+    /// The agent's state.
+    pub state: Arc<StateMap>,
+    /// Takes progress lines.
+    pub progress: Option<Progress>,
+}
+
+/// Takes one line of progress of a running call.
+pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+
+impl ToolContext {
+    /// Returns the context of one call.
+    pub fn new(call: CallInfo) -> Self {
+        Self {
+            call: Arc::new(call),
+        }
+    }
+
+    /// Returns a context without session, workspace and state, as `tools call` and tests use it.
+    pub fn detached() -> Self {
+        Self::new(CallInfo {
+            session_id: String::new(),
+            call_id: String::new(),
+            cancel: CancellationToken::new(),
+            deadline: None,
+            workspace: None,
+            state: Arc::default(),
+            progress: None,
+        })
+    }
+
+    /// Returns the session's id.
+    pub fn session_id(&self) -> &str {
+        &self.call.session_id
+    }
+
+    /// Returns the call's id.
+    pub fn call_id(&self) -> &str {
+        &self.call.call_id
+    }
+
+    /// Returns the token that is cancelled with the turn.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.call.cancel
+    }
+
+    /// Returns when the call is given up.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.call.deadline
+    }
+
+    /// Returns the folder the agent works in, when it has one.
+    pub fn workspace(&self) -> Option<&Workspace> {
+        self.call.workspace.as_deref()
+    }
+
+    /// Tells observers how far the call is.
+    pub fn progress(&self, line: &str) {
+        if let Some(progress) = &self.call.progress {
+            progress(line);
+        }
+    }
+
+    /// Returns the agent's state of type `T`, when it was given.
+    pub fn state<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.call.state.get()
+    }
+}
+
+impl std::fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("call_id", &self.call.call_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Values by type, handed to tools that name the type.
+#[derive(Default)]
+pub struct StateMap {
+    values: HashMap<TypeId, (&'static str, Box<dyn Any + Send + Sync>)>,
+}
+
+impl StateMap {
+    /// Adds a value; an earlier one of the same type is replaced.
+    pub fn insert<T: Any + Send + Sync>(&mut self, value: T) {
+        self.values
+            .insert(TypeId::of::<T>(), (type_name::<T>(), Box::new(value)));
+    }
+
+    /// Returns the value of type `T`.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.values
+            .get(&TypeId::of::<T>())
+            .and_then(|(_, value)| value.downcast_ref())
+    }
+
+    /// Tells whether a value of this type was given.
+    pub fn has(&self, id: TypeId) -> bool {
+        self.values.contains_key(&id)
+    }
+}
+
+impl std::fmt::Debug for StateMap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set()
+            .entries(self.values.values().map(|(name, _)| name))
+            .finish()
+    }
+}
+
+/// The folder an agent works in, held open: paths resolve beneath the descriptor, not the name.
+#[derive(Debug)]
+pub struct Workspace {
+    path: PathBuf,
+    dir: std::fs::File,
+}
+
+impl Workspace {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails when `path` is not a folder that can be read.
+    pub fn open(path: impl Into<PathBuf>) -> std::io::Result<Self> {
+        let path = path.into().canonicalize()?;
+        std::fs::read_dir(&path)?;
+        let dir = std::fs::File::open(&path)?;
+        Ok(Self { path, dir })
+    }
+
+    /// Returns the folder's absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the open folder.
+    pub fn dir(&self) -> &std::fs::File {
+        &self.dir
+    }
+}
