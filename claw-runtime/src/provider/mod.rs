@@ -25,12 +25,13 @@ pub trait Provider: Send + Sync {
 
     /// Makes one attempt and returns the finished reply.
     ///
-    /// With a `sink` the reply is streamed and each piece is handed over as it comes; the returned reply is the same
-    /// either way. Dropping the future cancels the request.
+    /// The request is encoded before this returns; the future borrows nothing of it, so the conversation may go on
+    /// being used. With a `sink` the reply is streamed and each piece is handed over as it comes; the returned reply is
+    /// the same either way. Dropping the future cancels the request.
     fn complete<'a>(
         &'a self,
-        request: Request<'a>,
-        sink: Option<&'a mut (dyn DeltaSink + 'a)>,
+        request: Request<'_>,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
 
     /// Returns the models the service offers.
