@@ -18,11 +18,24 @@ fn sources() -> Vec<(PathBuf, String)> {
         Ok(())
     }
     let mut paths = Vec::new();
-    for dir in ["src", "examples", "claw-macros/src", "claw-runtime/src", "claw-tools/src"] {
+    for dir in [
+        "src",
+        "examples",
+        "claw-macros/src",
+        "claw-runtime/src",
+        "claw-tools/src",
+    ] {
         walk(&Path::new(ROOT).join(dir), &mut paths).unwrap();
     }
-    assert!(paths.len() > 40, "the walk found only {} files", paths.len());
-    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).unwrap())).collect()
+    assert!(
+        paths.len() > 40,
+        "the walk found only {} files",
+        paths.len()
+    );
+    paths
+        .into_iter()
+        .map(|path| (path.clone(), fs::read_to_string(&path).unwrap()))
+        .collect()
 }
 
 /// Fails with every line that breaks a rule.
@@ -41,10 +54,19 @@ fn a_file_is_one_idea() {
 
 #[test]
 fn nothing_is_left_undone() {
-    let marks = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME"), concat!("TO", "DO")];
+    let marks = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("FIX", "ME"),
+        concat!("TO", "DO"),
+    ];
     let left = sources().into_iter().flat_map(|(path, text)| {
-        let hits = text.lines().enumerate().filter(|(_, line)| marks.iter().any(|mark| line.contains(mark)));
-        hits.map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1)).collect::<Vec<_>>()
+        let hits = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| marks.iter().any(|mark| line.contains(mark)));
+        hits.map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1))
+            .collect::<Vec<_>>()
     });
     assert_none("left undone", left.collect());
 }
@@ -52,18 +74,35 @@ fn nothing_is_left_undone() {
 #[test]
 fn every_module_says_why_it_exists() {
     let silent = sources().into_iter().filter(|(path, text)| {
-        !path.ends_with("main.rs") && !text.trim_start().starts_with("//!") && !text.contains("#![doc")
+        !path.ends_with("main.rs")
+            && !text.trim_start().starts_with("//!")
+            && !text.contains("#![doc")
     });
-    assert_none("modules without a `//!` line", silent.map(|(path, _)| path.display().to_string()).collect());
+    assert_none(
+        "modules without a `//!` line",
+        silent.map(|(path, _)| path.display().to_string()).collect(),
+    );
 }
 
 #[test]
 fn the_runtime_is_handed_everything() {
     // The runtime and the tools read no configuration of their own: the program does, and hands it over.
-    let forbidden = ["std::env::var", "env::var(", "env::args", "home_dir", "println!(", "eprintln!("];
-    let broken = sources().into_iter().filter(|(path, _)| path.starts_with(Path::new(ROOT).join("claw-runtime")));
+    let forbidden = [
+        "std::env::var",
+        "env::var(",
+        "env::args",
+        "home_dir",
+        "println!(",
+        "eprintln!(",
+    ];
+    let broken = sources()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(Path::new(ROOT).join("claw-runtime")));
     let broken = broken.flat_map(|(path, text)| {
-        let code = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+        let code = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"));
         code.filter(|(_, line)| forbidden.iter().any(|word| line.contains(word)))
             .map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1))
             .collect::<Vec<_>>()

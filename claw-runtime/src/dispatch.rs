@@ -57,14 +57,28 @@ enum End {
 
 /// Runs a call to its end. Dropping the future stops an async tool at once.
 pub(crate) async fn run(job: Job) -> Finished {
-    let Job { call, tool, ctx, arguments, timeout, stop, output_chars, abandoned } = job;
+    let Job {
+        call,
+        tool,
+        ctx,
+        arguments,
+        timeout,
+        stop,
+        output_chars,
+        abandoned,
+    } = job;
     let blocking = tool.is_sync() && (tool.spec().effect != Effect::Pure || tool.spec().blocking);
     if blocking && abandoned.0.load(Ordering::Relaxed) >= MOST_ABANDONED {
         let text = format!(
             "`{}` was not run: {MOST_ABANDONED} earlier calls hang and still hold a thread each",
             tool.name()
         );
-        return Finished { call, status: Status::Refused, content: vec![ContentBlock::text(text)], whole: None };
+        return Finished {
+            call,
+            status: Status::Refused,
+            content: vec![ContentBlock::text(text)],
+            whole: None,
+        };
     }
     let name = tool.name().to_owned();
     let notes = arguments.notes().to_vec();
@@ -77,19 +91,38 @@ pub(crate) async fn run(job: Job) -> Finished {
     let (status, content) = match end {
         End::Returned(Ok(output)) => (Status::Ok, output.content),
         End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
-        End::Panicked => (Status::Panicked, vec![ContentBlock::text(format!("`{name}` failed: it panicked"))]),
-        End::Stopped => (Status::Cancelled, vec![ContentBlock::text(format!("`{name}` was cancelled"))]),
+        End::Panicked => (
+            Status::Panicked,
+            vec![ContentBlock::text(format!("`{name}` failed: it panicked"))],
+        ),
+        End::Stopped => (
+            Status::Cancelled,
+            vec![ContentBlock::text(format!("`{name}` was cancelled"))],
+        ),
         End::TimedOut => {
             let text = format!("`{name}` did not finish within {timeout:?} and was stopped");
             (Status::TimedOut, vec![ContentBlock::text(text)])
         }
     };
-    tracing::info!(tool = name, ?status, elapsed_ms = started.elapsed().as_millis(), "call finished");
+    tracing::info!(
+        tool = name,
+        ?status,
+        elapsed_ms = started.elapsed().as_millis(),
+        "call finished"
+    );
     let (mut content, whole) = bounded(content, output_chars);
     if !notes.is_empty() {
-        content.push(ContentBlock::text(format!("Note on the arguments: {}.", notes.join("; "))));
+        content.push(ContentBlock::text(format!(
+            "Note on the arguments: {}.",
+            notes.join("; ")
+        )));
     }
-    Finished { call, status, content, whole }
+    Finished {
+        call,
+        status,
+        content,
+        whole,
+    }
 }
 
 async fn run_async(
@@ -133,7 +166,10 @@ async fn run_blocking(
     stop: &CancellationToken,
     abandoned: &Arc<Abandoned>,
 ) -> End {
-    let hold = Arc::new(Hold { state: AtomicU8::new(RUNS), abandoned: abandoned.clone() });
+    let hold = Arc::new(Hold {
+        state: AtomicU8::new(RUNS),
+        abandoned: abandoned.clone(),
+    });
     let held = hold.clone();
     let mut task = tokio::task::spawn_blocking(move || {
         let _held = Returned(held);
@@ -182,7 +218,11 @@ impl Hold {
     fn give_up(&self) {
         // Counted before the state says so, so that a call that returns meanwhile never subtracts first.
         self.abandoned.0.fetch_add(1, Ordering::SeqCst);
-        if self.state.compare_exchange(RUNS, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        if self
+            .state
+            .compare_exchange(RUNS, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst)
+            .is_err()
+        {
             self.abandoned.0.fetch_sub(1, Ordering::SeqCst);
         }
     }
@@ -209,8 +249,14 @@ fn bounded(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Opti
     }
     let head = limit * 2 / 3;
     let tail = limit - head;
-    let head_end = whole.char_indices().nth(head).map_or(whole.len(), |(at, _)| at);
-    let tail_start = whole.char_indices().nth(length - tail).map_or(whole.len(), |(at, _)| at);
+    let head_end = whole
+        .char_indices()
+        .nth(head)
+        .map_or(whole.len(), |(at, _)| at);
+    let tail_start = whole
+        .char_indices()
+        .nth(length - tail)
+        .map_or(whole.len(), |(at, _)| at);
     let text = format!(
         "{}\n[… {} of {length} characters left out …]\n{}",
         &whole[..head_end],
@@ -218,6 +264,10 @@ fn bounded(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Opti
         &whole[tail_start..]
     );
     let mut kept = vec![ContentBlock::text(text)];
-    kept.extend(content.into_iter().filter(|block| !matches!(block, ContentBlock::Text { .. })));
+    kept.extend(
+        content
+            .into_iter()
+            .filter(|block| !matches!(block, ContentBlock::Text { .. })),
+    );
     (kept, Some(whole))
 }

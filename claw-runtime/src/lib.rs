@@ -6,6 +6,7 @@ extern crate self as claw;
 
 pub mod agent;
 pub mod digest;
+mod dispatch;
 pub mod event;
 pub mod fallback;
 pub mod limits;

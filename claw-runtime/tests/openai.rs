@@ -69,7 +69,7 @@ fn request(messages: &[Message]) -> Request<'_> {
 async fn streamed(provider: &OpenAiChat) -> Result<Reply, ProviderError> {
     let messages = [Message::user("Hi")];
     provider
-        .complete(request(&messages), Some(&mut Seen::default()))
+        .complete(request(&messages), Some(Box::new(Seen::default())))
         .await
 }
 
@@ -114,7 +114,10 @@ async fn a_request_is_sent_as_the_format_says() {
         ..request(&messages)
     };
     let mut seen = Seen::default();
-    let reply = provider.complete(request, Some(&mut seen)).await.unwrap();
+    let reply = provider
+        .complete(request, Some(Box::new(&mut seen)))
+        .await
+        .unwrap();
     assert_eq!(reply.content, [ContentBlock::text("Hello")]);
     assert_eq!(
         seen.0,
@@ -216,7 +219,7 @@ async fn a_model_that_cannot_stream_is_not_asked_to() {
     let mut seen = Seen::default();
     let messages = [Message::user("Hi")];
     provider
-        .complete(request(&messages), Some(&mut seen))
+        .complete(request(&messages), Some(Box::new(&mut seen)))
         .await
         .unwrap();
     assert_eq!(server.received()[0].json().get("stream"), None);

@@ -16,11 +16,18 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn start() -> Self {
-        Self { past: Duration::ZERO, running_since: Some(Instant::now()), timers: Vec::new() }
+        Self {
+            past: Duration::ZERO,
+            running_since: Some(Instant::now()),
+            timers: Vec::new(),
+        }
     }
 
     fn active(&self) -> Duration {
-        self.past + self.running_since.map_or(Duration::ZERO, |since| since.elapsed())
+        self.past
+            + self
+                .running_since
+                .map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     pub(super) fn now(&self) -> Millis {
@@ -47,7 +54,12 @@ impl Clock {
 
     /// Waits for the next timer and removes it; for ever when there is none or the clock stands still.
     pub(super) async fn fired(&mut self) -> Timer {
-        let next = self.timers.iter().enumerate().min_by_key(|(_, (_, due))| *due).map(|(at, _)| at);
+        let next = self
+            .timers
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, (_, due))| *due)
+            .map(|(at, _)| at);
         match next {
             Some(at) if self.running_since.is_some() => {
                 tokio::time::sleep(self.timers[at].1.saturating_sub(self.active())).await;

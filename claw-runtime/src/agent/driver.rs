@@ -29,7 +29,10 @@ const PROGRESS_LINES: usize = 64;
 impl Agent {
     pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
         let inner = &self.inner;
-        let seed = lease.session.bytes().fold(events, |seed, byte| seed.rotate_left(7) ^ u64::from(byte));
+        let seed = lease
+            .session
+            .bytes()
+            .fold(events, |seed, byte| seed.rotate_left(7) ^ u64::from(byte));
         Setup {
             tools: inner.tools.clone(),
             policy: inner.policy.clone(),
@@ -42,14 +45,21 @@ impl Agent {
 }
 
 /// Keeps the system prompt and the tool definitions as blobs, before an event names their digests.
-pub(super) async fn keep_context(agent: &Agent, lease: &Lease, view: &View) -> Result<(), AgentError> {
+pub(super) async fn keep_context(
+    agent: &Agent,
+    lease: &Lease,
+    view: &View,
+) -> Result<(), AgentError> {
     let inner = &agent.inner;
     let known = view.context();
     if known.is_none_or(|(system, _)| system != crate::digest::of(inner.system.as_bytes())) {
         inner.store.put_blob(lease, inner.system.as_bytes()).await?;
     }
     if known.is_none_or(|(_, toolset)| toolset != inner.tools.digest()) {
-        inner.store.put_blob(lease, inner.tools.definitions().as_bytes()).await?;
+        inner
+            .store
+            .put_blob(lease, inner.tools.definitions().as_bytes())
+            .await?;
     }
     Ok(())
 }
@@ -63,7 +73,10 @@ pub(super) async fn drive(
     token: &CancellationToken,
     observer: &mut dyn Observer,
 ) -> (TurnOutcome, u64) {
-    let watch = Watch { observer: Mutex::new(observer), shown: AtomicBool::new(false) };
+    let watch = Watch {
+        observer: Mutex::new(observer),
+        shown: AtomicBool::new(false),
+    };
     let mut work = Work::new(agent, lease, &watch, token);
     let mut appended = 0;
     let mut input = first;
@@ -77,7 +90,9 @@ pub(super) async fn drive(
                     step.append.iter().for_each(|event| work.event(event));
                     Input::Appended
                 }
-                Err(error) => Input::AppendFailed { message: error.to_string() },
+                Err(error) => Input::AppendFailed {
+                    message: error.to_string(),
+                },
             };
             step = turn.step(work.clock.now(), next);
         }
@@ -104,12 +119,20 @@ struct Work<'r> {
     calls: FuturesUnordered<BoxFuture<'r, Finished>>,
     stops: HashMap<String, CancellationToken>,
     asks: FuturesUnordered<BoxFuture<'r, Input>>,
-    progress: (mpsc::Sender<(String, String)>, mpsc::Receiver<(String, String)>),
+    progress: (
+        mpsc::Sender<(String, String)>,
+        mpsc::Receiver<(String, String)>,
+    ),
     ready: VecDeque<Input>,
 }
 
 impl<'r> Work<'r> {
-    fn new(agent: &'r Inner, lease: &'r Lease, watch: &'r Watch<'r>, token: &'r CancellationToken) -> Self {
+    fn new(
+        agent: &'r Inner,
+        lease: &'r Lease,
+        watch: &'r Watch<'r>,
+        token: &'r CancellationToken,
+    ) -> Self {
         Self {
             agent,
             lease,
@@ -143,21 +166,45 @@ impl<'r> Work<'r> {
 
     fn perform(&mut self, turn: &Turn, command: Command) -> Option<TurnOutcome> {
         match command {
-            Command::Request { target, tool_choice } => self.request(turn, &target, tool_choice),
+            Command::Request {
+                target,
+                tool_choice,
+            } => self.request(turn, &target, tool_choice),
             Command::AbortRequest => self.request = None,
-            Command::Run { call, tool, arguments, timeout } => self.run(call, &tool, arguments, timeout),
+            Command::Run {
+                call,
+                tool,
+                arguments,
+                timeout,
+            } => self.run(call, &tool, arguments, timeout),
             Command::Stop { call } => {
                 if let Some(stop) = self.stops.get(&call) {
                     stop.cancel();
                 }
             }
-            Command::Ask { call, tool, arguments, digest, rule } => {
+            Command::Ask {
+                call,
+                tool,
+                arguments,
+                digest,
+                rule,
+            } => {
                 let approval = &self.agent.approval;
                 let session = self.lease.session.clone();
-                let request = ApprovalRequest { session, call: call.clone(), tool, arguments, rule };
+                let request = ApprovalRequest {
+                    session,
+                    call: call.clone(),
+                    tool,
+                    arguments,
+                    rule,
+                };
                 self.asks.push(Box::pin(async move {
                     let answer: Answer = approval.ask(request).await;
-                    Input::Approval { call, digest, answer }
+                    Input::Approval {
+                        call,
+                        digest,
+                        answer,
+                    }
                 }));
             }
             Command::Arm { timer, after } => self.clock.arm(timer, after),
@@ -174,7 +221,10 @@ impl<'r> Work<'r> {
             .find(|model| model.provider.name() == target.provider && model.name == target.model);
         let Some(model) = model else {
             let message = format!("there is no model `{}:{}`", target.provider, target.model);
-            self.ready.push_back(Input::Failed(ProviderError::new(FailureClass::NotFound, message)));
+            self.ready.push_back(Input::Failed(ProviderError::new(
+                FailureClass::NotFound,
+                message,
+            )));
             return;
         };
         let prompted = target.protocol == Protocol::Prompt;
@@ -209,7 +259,13 @@ impl<'r> Work<'r> {
         self.request = Some(model.provider.complete(request, sink));
     }
 
-    fn run(&mut self, call: String, name: &str, arguments: ValidArguments, timeout: std::time::Duration) {
+    fn run(
+        &mut self,
+        call: String,
+        name: &str,
+        arguments: ValidArguments,
+        timeout: std::time::Duration,
+    ) {
         let Some(tool) = self.agent.tools.get(name) else {
             // The machine looked it up in this very toolset.
             tracing::error!(tool = name, "a call to run names no tool");
@@ -250,7 +306,8 @@ impl<'r> Work<'r> {
             if let Some(input) = self.ready.pop_front() {
                 return input;
             }
-            let waits_for_person = !self.asks.is_empty() && self.calls.is_empty() && self.request.is_none();
+            let waits_for_person =
+                !self.asks.is_empty() && self.calls.is_empty() && self.request.is_none();
             self.clock.set_running(!waits_for_person);
             tokio::select! {
                 biased;
@@ -283,9 +340,19 @@ impl<'r> Work<'r> {
 
     /// Keeps the whole of an output that had to be cut, so that it can be read later.
     async fn keep(&self, finished: Finished) -> Input {
-        let Finished { call, status, content, whole } = finished;
+        let Finished {
+            call,
+            status,
+            content,
+            whole,
+        } = finished;
         let blob = match whole {
-            Some(whole) => match self.agent.store.put_blob(self.lease, whole.as_bytes()).await {
+            Some(whole) => match self
+                .agent
+                .store
+                .put_blob(self.lease, whole.as_bytes())
+                .await
+            {
                 Ok(digest) => Some(digest),
                 Err(error) => {
                     tracing::warn!(%error, call, "the whole output of a call was not kept");
@@ -294,7 +361,12 @@ impl<'r> Work<'r> {
             },
             None => None,
         };
-        Input::Outcome { call, status, content, blob }
+        Input::Outcome {
+            call,
+            status,
+            content,
+            blob,
+        }
     }
 }
 

@@ -130,7 +130,11 @@ impl Agent {
             .map(|Model { provider, name }| {
                 let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
                 let native = provider.capabilities(name).native_tools && !learnt;
-                let fitting = if native || inner.tools.is_empty() { Protocol::Native } else { Protocol::Prompt };
+                let fitting = if native || inner.tools.is_empty() {
+                    Protocol::Native
+                } else {
+                    Protocol::Prompt
+                };
                 Target {
                     provider: provider.name().to_owned(),
                     model: name.clone(),
@@ -145,14 +149,19 @@ impl Agent {
 
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent").field("tools", &self.inner.tools.len()).finish_non_exhaustive()
+        f.debug_struct("Agent")
+            .field("tools", &self.inner.tools.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl AgentBuilder {
     /// Adds a model; the first is asked first, the others when it keeps failing.
     pub fn model(mut self, provider: Arc<dyn Provider>, name: impl Into<String>) -> Self {
-        self.models.push(Model { provider, name: name.into() });
+        self.models.push(Model {
+            provider,
+            name: name.into(),
+        });
         self
     }
 

@@ -33,7 +33,11 @@ pub struct Canceller {
 impl Canceller {
     /// Cancels the running turn; does nothing between turns. Returns whether one was running.
     pub fn cancel(&self) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let running = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         running.inspect(CancellationToken::cancel).is_some()
     }
 
@@ -54,7 +58,13 @@ impl Drop for Running<'_> {
 impl Session {
     pub(super) async fn open(agent: Agent, id: &str) -> Result<Self, AgentError> {
         let lease = agent.inner.store.open(id).await?;
-        let mut session = Self { agent, lease, view: None, events: 0, canceller: Canceller::default() };
+        let mut session = Self {
+            agent,
+            lease,
+            view: None,
+            events: 0,
+            canceller: Canceller::default(),
+        };
         session.view = Some(session.fold().await?);
         Ok(session)
     }
@@ -102,9 +112,19 @@ impl Session {
         let mut turn = Turn::new(agent.setup(&view, &self.lease, self.events), view);
         // The key is the input's place in the journal: the same after a reload, different for each turn.
         let key = format!("input-{}", self.events + 1);
-        let first = Input::Posted { key, content: input.content };
-        let (outcome, appended) =
-            driver::drive(&agent.inner, &self.lease, &mut turn, first, &token, observer).await;
+        let first = Input::Posted {
+            key,
+            content: input.content,
+        };
+        let (outcome, appended) = driver::drive(
+            &agent.inner,
+            &self.lease,
+            &mut turn,
+            first,
+            &token,
+            observer,
+        )
+        .await;
         self.events += appended;
         self.view = Some(turn.into_view());
         Ok(outcome)

@@ -62,6 +62,12 @@ pub trait DeltaSink: Send {
     fn delta(&mut self, delta: Delta);
 }
 
+impl<S: DeltaSink + ?Sized> DeltaSink for &mut S {
+    fn delta(&mut self, delta: Delta) {
+        (**self).delta(delta);
+    }
+}
+
 /// A piece of a growing block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

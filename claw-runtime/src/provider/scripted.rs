@@ -217,16 +217,16 @@ impl Provider for Scripted {
 
     fn complete<'a>(
         &'a self,
-        request: Request<'a>,
-        sink: Option<&'a mut (dyn DeltaSink + 'a)>,
+        request: Request<'_>,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
         let answer = self.answer(&request, sink.is_some());
-        if let Some(sink) = sink {
+        if let Some(mut sink) = sink {
             let content = match &answer {
                 Ok(reply) => &reply.content,
                 Err(error) => &error.partial,
             };
-            play(content, sink);
+            play(content, &mut *sink);
         }
         Box::pin(std::future::ready(answer))
     }

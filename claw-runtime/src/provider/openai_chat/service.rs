@@ -160,27 +160,36 @@ impl OpenAiChat {
         url
     }
 
-    async fn attempt(
-        &self,
-        request: Request<'_>,
-        sink: Option<&mut (dyn DeltaSink + '_)>,
-    ) -> Result<Reply, ProviderError> {
+    /// Encodes the request at once; what is returned borrows nothing of it.
+    fn attempt<'a>(
+        &'a self,
+        request: &Request<'_>,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
+    ) -> impl Future<Output = Result<Reply, ProviderError>> + Send + 'a {
         let capabilities = self.capabilities(request.model);
         let offers_tools = request.tools.is_some_and(|tools| !tools.is_empty());
         let stream = sink.is_some()
             && capabilities.streaming
             && (capabilities.streaming_with_tools || !offers_tools);
-        let mut discard = Discard;
-        let sink: &mut dyn DeltaSink = match sink {
-            Some(sink) => sink,
-            None => &mut discard,
-        };
         let peer = Peer {
             provider: &self.name,
             quirks: self.quirks,
             capabilities,
         };
-        let body = encode(&request, peer, stream);
+        let body = encode(request, peer, stream);
+        let model = request.model.to_owned();
+        let sink = sink.unwrap_or_else(|| Box::new(Discard));
+        self.post(body, model, stream, sink)
+    }
+
+    async fn post(
+        &self,
+        body: Vec<u8>,
+        model: String,
+        stream: bool,
+        mut sink: Box<dyn DeltaSink + '_>,
+    ) -> Result<Reply, ProviderError> {
+        let sink = &mut *sink;
         let started = Instant::now();
         let accept = if stream {
             "text/event-stream"
@@ -195,7 +204,7 @@ impl OpenAiChat {
             .header(ACCEPT, accept)
             .body(body);
         let response = http::send(post, &self.timeouts).await?;
-        let mut decoder = Decoder::new(&self.name, request.model, head(&response));
+        let mut decoder = Decoder::new(&self.name, &model, head(&response));
         let read = http::read(response, started, &self.timeouts, |bytes| {
             decoder.feed(bytes, sink)
         });
@@ -276,13 +285,11 @@ impl Provider for OpenAiChat {
 
     fn complete<'a>(
         &'a self,
-        request: Request<'a>,
-        sink: Option<&'a mut (dyn DeltaSink + 'a)>,
+        request: Request<'_>,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
-        Box::pin(async move {
-            let reply = self.attempt(request, sink).await;
-            reply.map_err(|error| self.scrub(error))
-        })
+        let attempt = self.attempt(&request, sink);
+        Box::pin(async move { attempt.await.map_err(|error| self.scrub(error)) })
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
