@@ -257,7 +257,7 @@ impl Reader<'_> {
                         continue;
                     }
                     let value = if is_quote(c) {
-                        let (text, inner) = self.string(c)?;
+                        let (text, inner) = self.string(c, false)?;
                         if inner % 2 == 1 && !in_object {
                             return Err((
                                 false,
@@ -343,17 +343,19 @@ impl Reader<'_> {
 
     fn key(&mut self, c: char) -> Result<String, Fault> {
         if is_quote(c) {
-            let (key, inner) = self.string(c)?;
-            return if inner == 0 {
-                Ok(key)
-            } else {
-                Err((false, "a quotation mark is missing around a key"))
-            };
+            let start = self.at + c.len_utf8();
+            let (key, inner) = self.string(c, true)?;
+            if inner == 0 {
+                return Ok(key);
+            }
+            // `"id: 3, "tags": …`: the mark behind the key is missing.
+            let length = word(&self.text[start..]);
+            if length == 0 || !self.text[start + length..].starts_with(':') {
+                return Err((false, "a quotation mark is missing around a key"));
+            }
+            self.at = start;
         }
-        let length = self
-            .rest()
-            .find(|c: char| !(c.is_alphanumeric() || "_-$.".contains(c)))
-            .unwrap_or(self.rest().len());
+        let length = word(self.rest());
         if length == 0 {
             return Err(self.bad("expected a key in quotation marks"));
         }
@@ -381,9 +383,8 @@ impl Reader<'_> {
         Ok(Json::Literal(text))
     }
 
-    /// Reads a string; returns it with the number of unescaped quotation marks in it.
-    fn string(&mut self, open: char) -> Result<(String, usize), Fault> {
-        let start = self.at;
+    /// Reads a string; returns it with the number of unescaped quotation marks in it. A key ends at the first.
+    fn string(&mut self, open: char, key: bool) -> Result<(String, usize), Fault> {
         self.at += open.len_utf8();
         let mut out = String::new();
         let mut inner = 0;
@@ -404,9 +405,11 @@ impl Reader<'_> {
                 return Ok((out, inner));
             } else {
                 inner += 1;
+                if key {
+                    return Ok((out, inner));
+                }
                 out.push(c);
             }
-            debug_assert!(self.at > start);
         }
     }
 
@@ -536,8 +539,13 @@ fn closes(open: char, c: char) -> bool {
     }
 }
 
+/// The length of the bare word at the start of `text`.
+fn word(text: &str) -> usize {
+    text.find(|c: char| !(c.is_alphanumeric() || "_-$.".contains(c)))
+        .unwrap_or(text.len())
+}
+
 fn is_number(word: &str) -> bool {
-    // serde_json knows the grammar; `arbitrary` digits are kept as text.
     let digits = word.strip_prefix('-').unwrap_or(word);
     digits.starts_with(|c: char| c.is_ascii_digit())
         && serde_json::from_str::<&serde_json::value::RawValue>(word).is_ok()
@@ -575,6 +583,7 @@ mod tests {
                 r#"{"a": 123456789012345678901234567890.0100e+5}"#,
                 r#"{"a":123456789012345678901234567890.0100e+5}"#,
             ),
+            (r#"{"a: 3, "b": "x"}"#, r#"{"a":3,"b":"x"}"#),
             (r#"{"a": "\ud83d\ude00"}"#, "{\"a\":\"😀\"}"),
         ] {
             assert_eq!(repaired(text).as_deref(), Ok(expected), "{text}");
@@ -591,7 +600,7 @@ mod tests {
             r#"{"a": 01}"#,
             r#"{"a": NaN}"#,
             r#"{"a": ["x "y", "z""]}"#,
-            r#"{"id: 3, "b": 1}"#,
+            r#"{"a b: 3, "c": 1}"#,
             r#"{"a": "\ud83d"}"#,
             &"[".repeat(DEPTH + 1),
         ] {
@@ -643,7 +652,8 @@ mod tests {
             let read = read(&text, 0, Style::Loose).unwrap();
             prop_assert_eq!(read.end, text.len());
             prop_assert!(!read.implied);
-            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&read.json.render()).unwrap(), value);
+            let again: serde_json::Value = serde_json::from_str(&read.json.render()).unwrap();
+            prop_assert_eq!(again, serde_json::from_str::<serde_json::Value>(&text).unwrap());
         }
 
         #[test]
