@@ -2,6 +2,23 @@
 //!
 //! Tools are documented in the system prompt, calls are found in the reply, results go back as text. What comes out is
 //! the same as a native call; nothing later knows the difference.
+//!
+//! The form is Hermes': `<tool_call>{"name": …, "arguments": …}</tool_call>`, which many models have seen. Forms that other
+//! models fall into are recognised. Reading is tolerant in syntax and strict in meaning: quoted examples, prose and
+//! reasoning never run, a value that was cut is never closed, and a tool is never guessed. What is missed costs one more
+//! round; what is wrongly run may do harm.
+
+mod fault;
+mod marker;
+mod payload;
+mod python;
+mod react;
+mod render;
+mod repair;
+mod resolve;
+mod scan;
+mod tags;
+mod tokens;
 
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
@@ -60,22 +77,58 @@ pub enum FaultCode {
     NoAnswer,
 }
 
-/// Returns the system prompt with the protocol's rules and the tools' documentation.
+/// Returns the system prompt with the protocol's rules and the tools' documentation; without tools, `system` as it is.
 pub fn system(system: &str, tools: &Toolset) -> String {
-    let _ = tools;
-    system.to_owned()
+    render::system(system, tools)
 }
 
 /// Returns the conversation as plain text messages: calls and results in the protocol's form.
+///
+/// Reasoning and opaque blocks are left out, images stay blocks, neighbours of one role become one message. What whole
+/// rounds are rendered to does not depend on what follows them.
 pub fn messages(messages: &[Message]) -> Vec<Message> {
-    messages.to_vec()
+    render::messages(messages)
 }
 
-/// Finds the calls in a finished reply.
+/// Finds the calls in a finished reply. Time is linear in its length.
+///
+/// When there are neither calls nor faults, `text` is the answer; an empty answer is a fault.
 pub fn find(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
-    let _ = (stop, tools);
+    let tools = resolve::Tools::new(tools);
+    let found = scan::Scan::new(reply, &tools, scan::Within::Reply).run();
+    let text = found.text.trim_matches(repair::is_blank).to_owned();
+    let mut faults = found.faults;
+    if found.calls.is_empty() && faults.is_empty() {
+        if found.invented || text.is_empty() {
+            faults.push(no_answer(found.invented, stop));
+        } else if found.unmarked {
+            faults.push(fault::fault(
+                FaultCode::UnmarkedCall,
+                "A tool call was not run: it stands in the middle of the reply without its tags. When it is meant, put \
+                 it last and between tags; when it is an example, put it in a code fence."
+                    .to_owned(),
+                None,
+            ));
+        }
+    }
     Found {
-        text: reply.to_owned(),
-        ..Found::default()
+        text,
+        reasoning: found.reasoning,
+        calls: found.calls,
+        faults,
+    }
+}
+
+fn no_answer(invented: bool, stop: &StopReason) -> Fault {
+    let message = if invented {
+        "There is no answer: the reply holds a tool's response that no tool gave. Call the tool and wait for its response."
+    } else if *stop == StopReason::Length {
+        "There is no answer: the output limit was reached before one. Think less and answer, or call a tool."
+    } else {
+        "There is no answer: the reply is empty. Answer, or call a tool."
+    };
+    Fault {
+        code: FaultCode::NoAnswer,
+        message: message.to_owned(),
     }
 }

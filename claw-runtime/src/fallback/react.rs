@@ -1,0 +1,146 @@
+//! Calls in ReAct lines: `Action:` and `Action Input:`.
+
+use super::marker;
+use super::repair::{self, Style};
+use super::scan::Scan;
+
+const THOUGHT: &str = "Thought:";
+
+impl Scan<'_> {
+    /// Handles a line that begins with one of ReAct's labels.
+    pub(super) fn react_line(&mut self) -> bool {
+        let rest = &self.text[self.position()..];
+        if let Some(action) = rest.strip_prefix("Action:") {
+            return self.action(self.text.len() - action.len());
+        }
+        let invented = ["Observation:", "Final Answer:", THOUGHT]
+            .iter()
+            .any(|label| rest.starts_with(label));
+        if self.react && invented {
+            // The model went on without the tool's answer.
+            self.flush(self.position());
+            self.invented = true;
+            self.done(self.text.len());
+            return true;
+        }
+        if let Some(answer) = rest.strip_prefix("Final Answer:") {
+            let start = self.position();
+            self.flush(start);
+            let said = self.thought();
+            if said {
+                self.done(self.text.len() - answer.len());
+            }
+            return said;
+        }
+        false
+    }
+
+    fn action(&mut self, at: usize) -> bool {
+        let start = self.position();
+        let line_end = self.text[at..]
+            .find('\n')
+            .map_or(self.text.len(), |length| at + length);
+        let line = self.text[at..line_end].trim();
+        if matches!(line, "None" | "none" | "N/A") {
+            self.flush(start);
+            self.thought();
+            self.done(line_end);
+            return true;
+        }
+        let name_length = line
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "_-.:`*".contains(c)))
+            .unwrap_or(line.len());
+        let name = line[..name_length].trim_matches(['`', '*', ':']).to_owned();
+        let name_end = line_end - self.text[at..line_end].trim_start().len() + name_length;
+        let after = self.blanks(name_end);
+        let rest = &self.text[after..];
+        if name.is_empty() {
+            // A whole call as JSON, often in a fence.
+            return self.react_json(start, after, None);
+        }
+        let paren = rest.strip_prefix('(').map(str::trim_start);
+        if let Some(inner) = paren.filter(|inner| inner.starts_with('{')) {
+            return self.react_json(start, self.text.len() - inner.len(), Some(&name));
+        }
+        if paren.is_some() && self.tools.resolve(&name).is_some() {
+            let name_start = name_end - name_length;
+            return self.payload(start, name_start, None) && self.acted();
+        }
+        let input = ["Action Input:", "Action input:", "Input:"]
+            .iter()
+            .find_map(|label| rest.strip_prefix(label));
+        match input {
+            Some(input) => self.react_json(start, self.text.len() - input.len(), Some(&name)),
+            None if rest.starts_with('{') && self.tools.resolve(&name).is_some() => {
+                self.react_json(start, after, Some(&name))
+            }
+            None => false,
+        }
+    }
+
+    /// Reads a call, or the arguments of `name`, at `at`.
+    fn react_json(&mut self, start: usize, at: usize, name: Option<&str>) -> bool {
+        let at = self.inside_fence(self.blanks(at));
+        let rest = &self.text[at..];
+        let Some(name) = name else {
+            return rest.starts_with('{') && self.payload(start, at, None) && self.acted();
+        };
+        let line = rest.lines().next().unwrap_or_default().trim();
+        let outcome = if rest.starts_with(['{', '[', '"']) {
+            match repair::read(self.text, at, Style::Loose) {
+                Ok(read) if !read.implied => {
+                    let end = read.end;
+                    let behind = self.text[end..].trim_start_matches(['}', ' ', '`', ')']);
+                    if behind.is_empty()
+                        || behind.starts_with(['\n', '\r'])
+                        || marker::mark(behind, 0).is_some()
+                    {
+                        Ok((
+                            self.tools.call(name, &read.json),
+                            self.text.len() - behind.len(),
+                        ))
+                    } else {
+                        Err((end, false, "something else follows the JSON"))
+                    }
+                }
+                Ok(read) => Err((read.end, false, "a bracket is missing")),
+                Err(broken) => Err((broken.at, broken.cut, broken.why)),
+            }
+        } else {
+            let text = match line {
+                "None" | "null" | "N/A" | "Observation:" => "",
+                line => line,
+            };
+            let end = if line == "Observation:" {
+                at
+            } else {
+                at + rest.find('\n').unwrap_or(rest.len())
+            };
+            Ok((
+                self.tools.call(name, &repair::Json::Text(text.to_owned())),
+                end,
+            ))
+        };
+        match outcome {
+            Ok((outcome, end)) => {
+                self.push(start, [outcome]);
+                self.done(end);
+            }
+            Err((at, cut, why)) => {
+                self.broken(start, at, cut, why, Some(name), None);
+            }
+        }
+        self.acted()
+    }
+
+    fn acted(&mut self) -> bool {
+        self.react = true;
+        self.thought();
+        true
+    }
+
+    /// Moves the thought before an action to the reasoning.
+    fn thought(&mut self) -> bool {
+        self.think_from(THOUGHT)
+    }
+}

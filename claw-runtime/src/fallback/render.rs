@@ -1,0 +1,184 @@
+//! The protocol's own side of a conversation: the system prompt, and past calls and results as text.
+
+use serde_json::value::RawValue;
+
+use super::repair::quoted;
+use crate::message::{ContentBlock, Message, Role, ToolCall, ToolResult};
+use crate::registry::Toolset;
+
+const RULES: &str = r#"# Tools
+
+You can call tools. A call is one JSON object between tags:
+<tool_call>{"name": "tool name", "arguments": {"parameter": "value"}}</tool_call>
+
+- Reply with text, or with calls; text before calls is allowed, calls come last.
+- Several calls are several pairs of tags, one after another. Write nothing after the last </tool_call>.
+- Results come back in <tool_response> tags. Wait for them; never write a <tool_response> yourself.
+- Never put a call into your reasoning, and never put an example between the tags.
+- `?` marks a parameter that may be left out.
+
+Example, with a tool that does not exist:
+user: Is the kettle on?
+assistant: <tool_call>{"name": "example: kettle", "arguments": {"room": "kitchen"}}</tool_call>
+user: <tool_response name="example: kettle" id="0">on</tool_response>
+assistant: Yes, the kettle in the kitchen is on.
+
+These tools exist, and no others:
+"#;
+
+pub(super) fn system(system: &str, tools: &Toolset) -> String {
+    if tools.is_empty() {
+        return system.to_owned();
+    }
+    let mut out = String::new();
+    if !system.trim().is_empty() {
+        out.push_str(system.trim_end());
+        out.push_str("\n\n");
+    }
+    out.push_str(RULES);
+    for tool in tools.iter() {
+        out.push('\n');
+        out.push_str(&declaration(
+            tool.name(),
+            &tool.spec().description,
+            &tool.schema().signature(),
+        ));
+        out.push('\n');
+    }
+    out
+}
+
+fn declaration(name: &str, description: &str, signature: &str) -> String {
+    let description = description.trim();
+    if description.is_empty() {
+        return format!("{name}({signature})");
+    }
+    let comment: Vec<String> = description
+        .lines()
+        .map(|line| format!("// {line}"))
+        .collect();
+    format!("{}\n{name}({signature})", comment.join("\n"))
+}
+
+pub(super) fn messages(messages: &[Message]) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::new();
+    for message in messages {
+        let role = match message.role {
+            Role::Tool => Role::User,
+            role => role,
+        };
+        let mut content = Vec::new();
+        for block in &message.content {
+            render(block, &mut content);
+        }
+        if content.is_empty() {
+            continue;
+        }
+        match out.last_mut() {
+            Some(last) if last.role == role => {
+                for block in content {
+                    add(block, &mut last.content, "\n\n");
+                }
+            }
+            _ => out.push(Message { role, content }),
+        }
+    }
+    out
+}
+
+fn render(block: &ContentBlock, out: &mut Vec<ContentBlock>) {
+    match block {
+        ContentBlock::Reasoning { .. } | ContentBlock::Opaque { .. } => {}
+        ContentBlock::Text { text } if text.is_empty() => {}
+        ContentBlock::Text { .. } | ContentBlock::Image(_) => add(block.clone(), out, ""),
+        ContentBlock::ToolCall(call) => add(ContentBlock::text(call_text(call)), out, "\n"),
+        ContentBlock::ToolResult(result) => {
+            for block in result_blocks(result) {
+                add(block, out, "\n");
+            }
+        }
+        ContentBlock::Resource { uri, description } => {
+            add(ContentBlock::text(link(uri, description)), out, "\n");
+        }
+    }
+}
+
+/// Adds a block; text joins the text before, so that a message is as few blocks as can be.
+fn add(block: ContentBlock, out: &mut Vec<ContentBlock>, between: &str) {
+    match (out.last_mut(), block) {
+        (Some(ContentBlock::Text { text: last }), ContentBlock::Text { text }) => {
+            last.push_str(between);
+            last.push_str(&text);
+        }
+        (_, block) => out.push(block),
+    }
+}
+
+fn link(uri: &str, description: &str) -> String {
+    format!("[{description}]({uri})")
+}
+
+fn call_text(call: &ToolCall) -> String {
+    let text = call.arguments.trim();
+    let arguments = match serde_json::from_str::<&RawValue>(text) {
+        Ok(raw) => raw.get().to_owned(),
+        Err(_) if text.is_empty() => "{}".to_owned(),
+        // Not JSON, as it came from a model: shown for what it was, as a string.
+        Err(_) => quoted(text),
+    };
+    format!(
+        "<tool_call>{{\"name\": {}, \"arguments\": {arguments}}}</tool_call>",
+        quoted(&call.name)
+    )
+}
+
+fn result_blocks(result: &ToolResult) -> Vec<ContentBlock> {
+    let error = if result.is_error {
+        " error=\"true\""
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "<tool_response name=\"{}\" id=\"{}\"{error}>",
+        attribute(&result.name),
+        attribute(&result.call_id)
+    );
+    let mut out = Vec::new();
+    for block in &result.content {
+        match block {
+            ContentBlock::Text { text: body } => text.push_str(&neutral(body)),
+            ContentBlock::Resource { uri, description } => {
+                text.push_str(&neutral(&link(uri, description)));
+            }
+            ContentBlock::Image(_) => {
+                out.push(ContentBlock::text(std::mem::take(&mut text)));
+                out.push(block.clone());
+            }
+            _ => {}
+        }
+    }
+    text.push_str("</tool_response>");
+    out.push(ContentBlock::text(text));
+    out
+}
+
+fn attribute(text: &str) -> String {
+    text.replace(['"', '<', '>', '\n', '\r'], "_")
+}
+
+/// Takes the meaning from tags of the protocol in a tool's answer: it must not end its own response, or begin another.
+fn neutral(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let name = rest.strip_prefix('/').unwrap_or(rest).as_bytes();
+        let is_tag = name
+            .get(.."tool_response".len())
+            .is_some_and(|name| name.eq_ignore_ascii_case(b"tool_response"));
+        out.push_str(if is_tag { "&lt;" } else { "<" });
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,276 @@
+//! Calls with one tag an argument: `<function=…>`, `<invoke name="…">`, `<arg_key>` pairs, and a tag named like a tool.
+//!
+//! None of it is XML: what stands between the tags is literal.
+
+use super::marker::{self, Kind, Mark, mark};
+use super::repair::{self, Json, Style, is_blank};
+use super::resolve::Written;
+use super::scan::Scan;
+
+/// Where an argument's text ends.
+enum End {
+    /// Here; the text goes on there.
+    At(usize, usize),
+    /// Nowhere.
+    Cut,
+    /// Here or further on.
+    Unclear(usize),
+}
+
+impl Scan<'_> {
+    /// Handles `<function=name>` and `<invoke name="name">`.
+    pub(super) fn function(&mut self, open: &Mark<'_>) -> bool {
+        let start = self.position();
+        let Some(name) = open.names() else {
+            return false;
+        };
+        let mut at = self.blanks(open.end);
+        if self.text[at..].starts_with('{') {
+            return self.function_of_json(start, at, name);
+        }
+        let mut arguments = Vec::new();
+        loop {
+            at = self.blanks(at);
+            let rest = &self.text[at..];
+            match mark(self.text, at) {
+                Some(tag) if tag.kind == Kind::Open && marker::is_parameter(&tag.name) => {
+                    let Some(key) = tag.names() else {
+                        self.broken(
+                            start,
+                            at,
+                            false,
+                            "a parameter has no name",
+                            Some(name),
+                            None,
+                        );
+                        return true;
+                    };
+                    match self.parameter(tag.end, open.name.as_str()) {
+                        End::At(end, next) => {
+                            match written(&tag, &self.text[tag.end..end]) {
+                                Some(value) => arguments.push((key.to_owned(), value)),
+                                None => {
+                                    let why = "a parameter said to be JSON is not";
+                                    self.broken(start, tag.end, false, why, Some(name), None);
+                                    return true;
+                                }
+                            }
+                            at = next;
+                        }
+                        End::Cut => {
+                            self.broken(start, at, true, "", Some(name), None);
+                            return true;
+                        }
+                        End::Unclear(end) => {
+                            let why = "it is unclear where the parameter ends";
+                            self.broken(start, end, false, why, Some(name), None);
+                            return true;
+                        }
+                    }
+                }
+                Some(tag) if ends_function(&tag) => {
+                    let outcome = self.tools.call_of_texts(name, arguments);
+                    self.push(start, [outcome]);
+                    self.done(if marker::is_call(&tag.name) {
+                        at
+                    } else {
+                        tag.end
+                    });
+                    return true;
+                }
+                _ if rest.is_empty() || rest.starts_with('<') && !rest.contains('>') => {
+                    self.broken(start, at, true, "", Some(name), None);
+                    return true;
+                }
+                // A word about the form.
+                _ if arguments.is_empty() => return false,
+                _ => {
+                    let why = "expected the next parameter or the end of the call";
+                    self.broken(start, at, false, why, Some(name), None);
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn function_of_json(&mut self, start: usize, at: usize, name: &str) -> bool {
+        match repair::read(self.text, at, Style::Loose) {
+            Ok(read) => {
+                let next = self.blanks(read.end);
+                if mark(self.text, next).is_some_and(|tag| ends_function(&tag)) {
+                    let outcome = self.tools.call(name, &read.json);
+                    self.push(start, [outcome]);
+                    self.done(next);
+                } else {
+                    let cut = self.text[next..].is_empty();
+                    let why = "expected the end of the call after its arguments";
+                    self.broken(start, next, cut, why, Some(name), None);
+                }
+            }
+            Err(broken) => self.broken(start, broken.at, broken.cut, broken.why, Some(name), None),
+        }
+        true
+    }
+
+    /// Finds the end of an argument that begins at `from`.
+    fn parameter(&self, from: usize, function: &str) -> End {
+        let mut at = from;
+        while let Some(next) = self.text[at..].find('<') {
+            at += next;
+            let Some(tag) = mark(self.text, at) else {
+                at += 1;
+                continue;
+            };
+            let after = self.blanks(tag.end);
+            let following = mark(self.text, after);
+            match tag.kind {
+                Kind::Close if marker::is_parameter(&tag.name) => {
+                    let fits = after == self.text.len()
+                        || self.text[after..].starts_with('<') && !self.text[after..].contains('>')
+                        || following.is_some_and(|tag| {
+                            ends_function(&tag)
+                                || tag.kind == Kind::Open && marker::is_parameter(&tag.name)
+                        });
+                    return if fits {
+                        End::At(at, tag.end)
+                    } else {
+                        End::Unclear(at)
+                    };
+                }
+                // The argument's own end tag is missing.
+                Kind::Close if tag.name == function || marker::is_call(&tag.name) => {
+                    return if after == self.text.len() || following.is_some() {
+                        End::At(at, at)
+                    } else {
+                        End::Unclear(at)
+                    };
+                }
+                Kind::Open
+                    if marker::is_parameter(&tag.name)
+                        && tag.names().is_some()
+                        && self.text[..at].ends_with('\n') =>
+                {
+                    return End::At(at, at);
+                }
+                _ => at = tag.end,
+            }
+        }
+        End::Cut
+    }
+
+    /// Handles `<tool_call>name <arg_key>…</arg_key> <arg_value>…</arg_value> </tool_call>`.
+    pub(super) fn pairs(&mut self, start: usize, at: usize) -> bool {
+        let length = self.text[at..]
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "_-.:".contains(c)))
+            .unwrap_or(0);
+        let name = &self.text[at..at + length];
+        let mut at = self.blanks(at + length);
+        let tag_at = |at: usize, kind: Kind, name: &str| {
+            mark(self.text, at)
+                .filter(|tag| tag.kind == kind && tag.name == name)
+                .map(|tag| tag.end)
+        };
+        let paired = tag_at(at, Kind::Open, "arg_key").is_some();
+        let ended = |at: usize| {
+            mark(self.text, at)
+                .is_some_and(|tag| tag.kind == Kind::Close && marker::is_call(&tag.name))
+        };
+        if name.is_empty() || !(paired || ended(at) && self.tools.resolve(name).is_some()) {
+            return false;
+        }
+        let mut arguments = Vec::new();
+        while !ended(at) {
+            let pair = tag_at(at, Kind::Open, "arg_key").and_then(|key_from| {
+                let key_to = key_from + self.text[key_from..].find("</arg_key>")?;
+                let value = self.blanks(key_to + "</arg_key>".len());
+                let value_from = tag_at(value, Kind::Open, "arg_value")?;
+                let value_to = value_from + self.text[value_from..].find("</arg_value>")?;
+                let next = self.blanks(value_to + "</arg_value>".len());
+                let key = self.text[key_from..key_to].trim().to_owned();
+                let text = unwrapped(&self.text[value_from..value_to]).to_owned();
+                Some(((key, Written::Text(text)), next))
+            });
+            let Some((pair, next)) = pair else {
+                let cut = !self.text[at..].contains("</tool_call>");
+                let why = "expected `<arg_key>` and `<arg_value>` pairs";
+                let name = name.to_owned();
+                self.broken(start, at, cut, why, Some(&name), None);
+                return true;
+            };
+            arguments.push(pair);
+            at = next;
+        }
+        let outcome = self.tools.call_of_texts(name, arguments);
+        self.push(start, [outcome]);
+        self.done(at);
+        true
+    }
+
+    /// Handles a tag named like a tool, whose inner tags are named like its parameters; counts only as the last thing.
+    pub(super) fn tool_tag(&mut self, open: &Mark<'_>) -> bool {
+        let start = self.position();
+        let Some(tool) = self.tools.exact(&open.name) else {
+            return false;
+        };
+        let schema: serde_json::Value =
+            serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+        let mut arguments = Vec::new();
+        let mut at = open.end;
+        let end = loop {
+            at = self.blanks(at);
+            let Some(tag) = mark(self.text, at) else {
+                return false;
+            };
+            if tag.kind == Kind::Close && tag.name == open.name {
+                break tag.end;
+            }
+            if tag.kind != Kind::Open || schema["properties"].get(&tag.name).is_none() {
+                return false;
+            }
+            let close = format!("</{}>", tag.name);
+            let Some(length) = self.text[tag.end..].find(&close) else {
+                return false;
+            };
+            let text = unwrapped(&self.text[tag.end..tag.end + length]).to_owned();
+            arguments.push((tag.name.clone(), Written::Text(text)));
+            at = tag.end + length + close.len();
+        };
+        let outcome = self.tools.call_of_texts(tool.name(), arguments);
+        self.wait_calls(start, vec![outcome]);
+        self.done(end);
+        true
+    }
+}
+
+fn ends_function(tag: &Mark<'_>) -> bool {
+    tag.kind == Kind::Close
+        && (marker::is_call(&tag.name) || matches!(tag.name.as_str(), "function" | "invoke"))
+}
+
+/// Returns an argument's text without the line ends next to its tags.
+fn unwrapped(text: &str) -> &str {
+    let text = text
+        .strip_prefix("\r\n")
+        .or_else(|| text.strip_prefix('\n'))
+        .unwrap_or(text);
+    text.strip_suffix("\r\n")
+        .or_else(|| text.strip_suffix('\n'))
+        .unwrap_or(text)
+}
+
+/// Returns the value of a parameter, whose tag may say whether it is text; `None` when it says JSON and is not.
+fn written(tag: &Mark<'_>, text: &str) -> Option<Written> {
+    let text = unwrapped(text);
+    Some(match tag.attribute("string") {
+        Some("true") => Written::Json(Json::Text(text.to_owned())),
+        Some("false") => {
+            let text = text.trim_matches(is_blank);
+            let read = repair::read(text, 0, Style::Loose).ok()?;
+            if read.end != text.len() || read.implied {
+                return None;
+            }
+            Written::Json(read.json)
+        }
+        _ => Written::Text(text.to_owned()),
+    })
+}
