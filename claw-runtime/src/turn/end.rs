@@ -161,9 +161,6 @@ impl Turn {
     }
 
     pub(super) fn cancel(&mut self) {
-        if matches!(self.phase, Phase::Finished) {
-            return;
-        }
         self.out.event(Event::CancelRequested);
         self.abort_request();
         self.stop_calls("the user cancelled the turn");
@@ -235,7 +232,7 @@ impl Turn {
     }
 
     fn out_of_time(&mut self) {
-        if matches!(self.phase, Phase::Idle | Phase::Finished) {
+        if matches!(self.phase, Phase::Idle) {
             return;
         }
         self.abort_request();

@@ -163,6 +163,9 @@ impl Turn {
     }
 
     fn take(&mut self, input: Input) {
+        if matches!(self.phase, Phase::Finished) {
+            return;
+        }
         match input {
             Input::Shown => self.shown(),
             Input::Reply(reply) => self.reply(reply),
@@ -197,7 +200,7 @@ impl Turn {
                 self.out.durable(Event::UserInput { key, content });
             }
             self.begin();
-        } else if !known && !matches!(self.phase, Phase::Finished) {
+        } else if !known {
             self.out.durable(Event::UserInput { key, content });
             self.unread = true;
         }

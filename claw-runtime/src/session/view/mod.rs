@@ -123,13 +123,9 @@ impl View {
     ///
     /// The addition belongs to that one request; it never enters the conversation.
     pub fn request_messages(&self) -> Cow<'_, [Message]> {
-        let ends_with = |role| {
-            self.messages
-                .last()
-                .is_some_and(|message| message.role == role)
-        };
+        let last = self.messages.last().map(|message| message.role);
         let Some(ReAsk { said, fault }) = &self.re_ask else {
-            if !ends_with(Role::Assistant) {
+            if last != Some(Role::Assistant) {
                 return Cow::Borrowed(&self.messages);
             }
             let mut messages = self.messages.clone();
@@ -137,7 +133,7 @@ impl View {
             return Cow::Owned(messages);
         };
         let mut messages = self.messages.clone();
-        if !said.trim().is_empty() && !ends_with(Role::Assistant) {
+        if !said.trim().is_empty() && matches!(last, Some(Role::User | Role::Tool)) {
             messages.push(Message::assistant(vec![ContentBlock::text(said)]));
         }
         push_user(&mut messages, vec![ContentBlock::text(fault)]);

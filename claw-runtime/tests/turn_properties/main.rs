@@ -1,0 +1,325 @@
+//! The turn machine under adversarial models, tools, stores and users: properties, and the cases people report.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod driver;
+mod reports;
+
+use std::time::Duration;
+
+use claw_runtime::event::{Answer, EndReason, Event, Status};
+use claw_runtime::limits::Limits;
+use claw_runtime::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
+use claw_runtime::policy::Policy;
+use claw_runtime::provider::{FailureClass, Protocol, ProviderError, Reply};
+use claw_runtime::session::View;
+use proptest::prelude::*;
+
+use driver::{Act, Run, World, check, run, said};
+
+const CLASSES: &[FailureClass] = &[
+    FailureClass::RateLimit,
+    FailureClass::Quota,
+    FailureClass::Overloaded,
+    FailureClass::Auth,
+    FailureClass::BadRequest,
+    FailureClass::NotFound,
+    FailureClass::ToolsUnsupported,
+    FailureClass::ContextLength,
+    FailureClass::Network,
+    FailureClass::Stalled,
+    FailureClass::IncompleteStream,
+    FailureClass::BadResponse,
+    FailureClass::MalformedCall,
+    FailureClass::Filtered,
+];
+
+fn call() -> impl Strategy<Value = ToolCall> {
+    let id = prop::sample::select(vec!["", "call_0", "call_1", "a b", "functions.x:0"]);
+    let name = prop::sample::select(vec![
+        "calc", "look", "put", "send", "post", "post", "looks", "", "rm -rf",
+    ]);
+    let arguments = prop::sample::select(vec![
+        "{}",
+        "",
+        r#"{"n":1}"#,
+        r#"{"n": 2}"#,
+        r#"{"n":"#,
+        "null",
+        "no",
+    ]);
+    (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    })
+}
+
+fn block() -> impl Strategy<Value = ContentBlock> {
+    prop_oneof![
+        4 => call().prop_map(ContentBlock::ToolCall),
+        2 => prop::sample::select(vec!["Some text.", " ", "", "<tool_call>{\"name\": \"calc\"}</tool_call>"])
+            .prop_map(ContentBlock::text),
+        1 => Just(ContentBlock::Reasoning { text: "hm".to_owned() }),
+        1 => Just(ContentBlock::Opaque {
+            provider: "provider0".to_owned(),
+            model: "model".to_owned(),
+            value: serde_json::json!({"signature": "x"}),
+        }),
+    ]
+}
+
+fn stop() -> impl Strategy<Value = StopReason> {
+    prop::sample::select(vec![
+        StopReason::Stop,
+        StopReason::ToolCalls,
+        StopReason::Length,
+        StopReason::ContentFilter,
+        StopReason::Pause,
+        StopReason::Other("new".to_owned()),
+    ])
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let reply = (
+        prop::collection::vec(block(), 0..6),
+        prop::collection::vec(call(), 0..2),
+        stop(),
+        any::<bool>(),
+    )
+        .prop_map(|(content, cut_calls, stop, told)| {
+            Act::Reply(Reply {
+                content,
+                cut_calls,
+                stop,
+                usage: told.then_some(Usage {
+                    input_tokens: 3,
+                    output_tokens: 1,
+                    ..Usage::default()
+                }),
+            })
+        });
+    let failure = (
+        prop::sample::select(CLASSES),
+        any::<bool>(),
+        prop::collection::vec(block(), 0..3),
+        prop::option::of(prop::sample::select(vec![0_u64, 5, 3_600])),
+    )
+        .prop_map(|(class, shown, partial, wait)| Act::Fail {
+            error: ProviderError {
+                partial,
+                retry_after: wait.map(Duration::from_secs),
+                ..ProviderError::new(class, "it failed")
+            },
+            shown,
+        });
+    prop_oneof![8 => reply, 4 => failure, 1 => Just(Act::Hang)]
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (0..8_u32, 0..5_u32, 0..12_u32, 0..3_u32, 0..2_u32, 0..4_u32).prop_map(
+        |(rounds, calls_per_round, calls_per_turn, re_asks, empty_replies, attempts)| Limits {
+            rounds,
+            calls_per_round,
+            calls_per_turn,
+            re_asks,
+            empty_replies,
+            attempts,
+            ..Limits::default()
+        },
+    )
+}
+
+fn world() -> impl Strategy<Value = World> {
+    let answers = vec![
+        Answer::Once,
+        Answer::Session,
+        Answer::Always,
+        Answer::Deny,
+        Answer::Unanswered,
+    ];
+    let runs = vec![
+        Run::Gives("fine"),
+        Run::Gives("other"),
+        Run::Gives(""),
+        Run::Ends(Status::Error),
+        Run::Ends(Status::TimedOut),
+        Run::Ends(Status::Panicked),
+        Run::Ends(Status::Cancelled),
+        Run::Hangs,
+    ];
+    let policy = prop::sample::select(vec![
+        Policy::default(),
+        Policy {
+            allow: vec!["*".to_owned()],
+            ..Policy::default()
+        },
+        Policy {
+            deny: vec!["put".to_owned()],
+            ..Policy::default()
+        },
+    ]);
+    let script = (
+        prop::collection::vec(act(), 1..7),
+        prop::collection::vec(prop::sample::select(runs), 1..5),
+        prop::collection::vec(prop::sample::select(answers), 1..4),
+        prop::collection::vec(any::<u8>(), 1..5),
+    );
+    let trouble = (
+        prop::option::weighted(0.2, 0..20_usize),
+        prop::option::weighted(0.2, 1..20_usize),
+        prop::collection::vec(1..20_usize, 0..3),
+    );
+    let protocol = prop::sample::select(vec![
+        Protocol::Native,
+        Protocol::Native,
+        Protocol::Prompt,
+        Protocol::Chat,
+    ]);
+    let roomy = prop_oneof![limits(), Just(Limits::default())];
+    (script, trouble, policy, protocol, roomy, 0..3_usize).prop_map(
+        |(
+            (model, runs, answers, picks),
+            (append_fails, cancel, posts),
+            policy,
+            protocol,
+            limits,
+            targets,
+        )| World {
+            limits,
+            policy,
+            targets,
+            protocol,
+            model,
+            runs,
+            answers,
+            picks,
+            append_fails,
+            cancel,
+            posts,
+        },
+    )
+}
+
+/// A world in which everything works, over the same tools.
+fn calm(text: &str) -> World {
+    World::new([reports::says(text)])
+}
+
+fn user_texts(events: &[Event]) -> Vec<String> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            Event::UserInput { key, .. } => Some(said(key)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn texts(messages: &[Message]) -> String {
+    messages
+        .iter()
+        .map(Message::text)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+
+    /// For every prefix the conversation is valid, and only its last message may still change.
+    #[test]
+    fn every_prefix_is_a_valid_conversation(world in world()) {
+        let ran = run(&world, View::default(), "one");
+        let mut view = View::default();
+        for event in &ran.events {
+            let before = view.messages().to_vec();
+            view.apply(event);
+            check(view.messages());
+            check(&view.request_messages());
+            let kept = before.len().saturating_sub(1);
+            prop_assert_eq!(&before[..kept], &view.messages()[..kept]);
+            prop_assert!(view.messages().len() >= before.len());
+        }
+    }
+
+    #[test]
+    fn every_turn_ends_within_the_bound_and_with_an_answer(world in world()) {
+        let ran = run(&world, View::default(), "one");
+        let bound = world.limits.most_requests() * world.targets as u64;
+        prop_assert!(ran.requests.len() as u64 <= bound, "{} > {bound}", ran.requests.len());
+        if ran.outcome.reason != EndReason::Cancelled {
+            prop_assert!(!ran.outcome.text.trim().is_empty());
+        }
+        prop_assert!(ran.started.len() <= world.limits.calls_per_turn as usize);
+        for (_, _, messages) in &ran.requests {
+            check(messages);
+            prop_assert_ne!(messages.last().unwrap().role, claw_runtime::message::Role::Assistant);
+        }
+    }
+
+    /// The journal is the whole truth: its fold is the turn's view, and it survives being written and read.
+    #[test]
+    fn the_fold_of_the_journal_is_the_view(world in world()) {
+        let ran = run(&world, View::default(), "one");
+        let stored: Vec<Event> = ran
+            .events
+            .iter()
+            .map(|event| serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap())
+            .collect();
+        prop_assert_eq!(&stored, &ran.events);
+        prop_assert_eq!(stored.iter().collect::<View>(), ran.view);
+    }
+
+    #[test]
+    fn a_failed_append_ends_the_turn_and_starts_nothing(mut world in world(), at in 0..12_usize) {
+        // The driver itself checks that no command but stops comes with the failure.
+        world.append_fails = Some(at);
+        let ran = run(&world, View::default(), "one");
+        if ran.appends.len() == at {
+            let failed = matches!(ran.outcome.reason, EndReason::StoreFailed { .. });
+            let ended = matches!(ran.events.last(), Some(Event::TurnEnd { .. }));
+            prop_assert!(failed || ended);
+        }
+        prop_assert_eq!(ran.events.iter().collect::<View>(), ran.view);
+    }
+
+    /// After a crash anywhere the next message simply goes on, and nothing that was said is lost or doubled.
+    #[test]
+    fn a_session_goes_on_from_every_prefix(world in world(), cut in any::<prop::sample::Index>()) {
+        let ran = run(&world, View::default(), "one");
+        let prefix = &ran.events[..cut.index(ran.events.len() + 1)];
+        let next = run(&calm("Here again."), prefix.iter().collect(), "two");
+        prop_assert_eq!(&next.outcome.reason, &EndReason::Answered);
+        prop_assert_eq!(&next.outcome.text, "Here again.");
+        check(next.view.messages());
+        let all: Vec<Event> = prefix.iter().chain(&next.events).cloned().collect();
+        prop_assert_eq!(all.iter().collect::<View>(), next.view.clone());
+        let conversation = texts(next.view.messages());
+        for text in user_texts(&all) {
+            prop_assert_eq!(conversation.matches(&text).count(), 1, "{} in {}", text, conversation);
+        }
+    }
+
+    /// Any journal at all, as a damaged or foreign store may give it, folds to a valid conversation.
+    #[test]
+    fn any_order_of_events_folds_to_a_valid_conversation(world in world(), picks in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
+        let ran = run(&world, View::default(), "one");
+        if ran.events.is_empty() {
+            return Ok(());
+        }
+        let mut view = View::default();
+        for pick in picks {
+            view.apply(pick.get(&ran.events));
+            check(view.messages());
+            check(&view.request_messages());
+        }
+    }
+
+    /// The same world gives the same journal: no clock, chance or map order in the machine.
+    #[test]
+    fn the_machine_is_deterministic(world in world()) {
+        let one = run(&world, View::default(), "one");
+        let two = run(&world, View::default(), "one");
+        prop_assert_eq!(one.events, two.events);
+    }
+}
