@@ -45,7 +45,7 @@ impl<'a> Root<'a> {
         self.workspace.path()
     }
 
-    /// Returns `path` as a path from the workspace; it may still try to leave it.
+    /// Returns `path` as a path from the workspace, `.` for the workspace itself; it may still try to leave it.
     pub(crate) fn relative(self, path: &str) -> Result<PathBuf, ToolError> {
         if path.is_empty() || path.contains('\0') {
             return Err(ToolError::new(
@@ -64,9 +64,11 @@ impl<'a> Root<'a> {
             Err(_) if wanted.is_absolute() => return Err(refused(path, Errno::XDEV)),
             Err(_) => wanted,
         };
-        Ok(match relative.as_os_str().is_empty() {
+        let parts = relative.components();
+        let clean: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+        Ok(match clean.as_os_str().is_empty() {
             true => PathBuf::from("."),
-            false => relative.to_path_buf(),
+            false => clean,
         })
     }
 

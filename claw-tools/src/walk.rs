@@ -25,7 +25,6 @@ pub(crate) struct Walk<'a> {
     ctx: &'a ToolContext,
     root: Root<'a>,
     hidden: bool,
-    base: PathBuf,
     /// Rules of the folders from the workspace down to the current one.
     rules: Vec<Gitignore>,
     levels: Vec<Level>,
@@ -48,16 +47,14 @@ impl<'a> Walk<'a> {
         base: &str,
         hidden: bool,
     ) -> Result<Self, ToolError> {
-        let relative = root.relative(base)?;
-        let relative: PathBuf = relative
-            .components()
-            .filter(|part| part.as_os_str() != ".")
-            .collect();
+        let relative = match root.relative(base)? {
+            path if path == Path::new(".") => PathBuf::new(),
+            path => path,
+        };
         let mut walk = Self {
             ctx,
             root,
             hidden,
-            base: relative.clone(),
             rules: Vec::new(),
             levels: Vec::new(),
         };
@@ -81,12 +78,6 @@ impl<'a> Walk<'a> {
             walk.hidden = true;
         }
         Ok(walk)
-    }
-
-    /// Returns where the walk began, relative to the workspace.
-    #[cfg(feature = "search")]
-    pub(crate) fn base(&self) -> &Path {
-        &self.base
     }
 
     /// Goes on with a folder. One that cannot be read (permissions, gone meanwhile) is as good as empty.

@@ -18,6 +18,7 @@ pub fn glob(
 ) -> Result<String, ToolError> {
     let root = Root::of(ctx)?;
     let base = path.unwrap_or(".");
+    let from = root.relative(base)?;
     let matcher = Pattern::new(pattern)?;
     if !root.is_folder(base)? {
         return Err(ToolError::new(format!(
@@ -25,7 +26,6 @@ pub fn glob(
         )));
     }
     let walk = Walk::new(ctx, root, base, hidden.unwrap_or(false))?;
-    let from = walk.base().to_path_buf();
     let (mut out, mut more) = (String::new(), 0_usize);
     for file in walk {
         let file = file?;

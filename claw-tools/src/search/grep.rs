@@ -38,6 +38,8 @@ pub fn grep(
     hidden: Option<bool>,
 ) -> Result<String, ToolError> {
     let root = Root::of(ctx)?;
+    let base = path.unwrap_or(".");
+    let from = root.relative(base)?;
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(ignore_case.unwrap_or(false))
         .line_terminator(Some(b'\n'))
@@ -57,8 +59,7 @@ pub fn grep(
         .heap_limit(Some(MAX_LINE_BYTES))
         .build();
     let mut found = Found::new(ctx, limit.unwrap_or(100).max(1) as usize);
-    let walk = Walk::new(ctx, root, path.unwrap_or("."), hidden.unwrap_or(false))?;
-    let from = walk.base().to_path_buf();
+    let walk = Walk::new(ctx, root, base, hidden.unwrap_or(false))?;
     let mut skipped = 0_usize;
     for file in walk {
         let file = file?;
@@ -71,7 +72,7 @@ pub fn grep(
         }
         // A link is not followed unless it is what was asked for.
         let open = match file == from {
-            true => path.and_then(|path| root.file(path).ok()),
+            true => root.file(base).ok(),
             false => root.found(&file),
         };
         let Some(open) = open else {
