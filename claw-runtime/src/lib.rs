@@ -18,6 +18,9 @@ pub mod session;
 pub mod tool;
 pub mod turn;
 
+pub use claw_macros::tool;
+pub use schema::{State, ToolInput};
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;

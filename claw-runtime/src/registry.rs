@@ -169,3 +169,34 @@ fn place(tool: &Tool) -> String {
         None => "added at run time".to_owned(),
     }
 }
+
+/// Lists tools by the paths of their functions, for [`Toolset::of`]: for a part of the linked tools, or where linker
+/// sections do not work.
+///
+/// ```
+/// use claw::tool;
+///
+/// /// Adds two numbers.
+/// #[tool(effect = pure)]
+/// fn add(
+///     /// The first.
+///     a: i32,
+///     /// The second.
+///     b: i32,
+/// ) -> i32 {
+///     a + b
+/// }
+///
+/// # extern crate claw_runtime as claw;
+/// let toolset = claw::registry::Toolset::of(claw::tools![add])?;
+/// assert!(toolset.get("add").is_some());
+/// # Ok::<(), claw::registry::RegistryError>(())
+/// ```
+#[macro_export]
+macro_rules! tools {
+    ($($path:path),* $(,)?) => {{
+        static TOOLS: &[$crate::tool::ToolEntry] =
+            &[$(<$path as $crate::tool::ToolDef>::ENTRY),*];
+        TOOLS
+    }};
+}
