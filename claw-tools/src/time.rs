@@ -1,12 +1,14 @@
 //! The current time: `now`.
 
+use claw::tool;
 use claw::tool::ToolError;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 /// The current date and time, with weekday and offset from UTC.
+#[tool(effect = read, group = "time")]
 pub fn now(
-    //@ An IANA time zone, for example `Europe/Berlin` or `UTC`; without it, the zone of this computer.
+    /// An IANA time zone, for example `Europe/Berlin` or `UTC`; without it, the zone of this computer.
     zone: Option<&str>,
 ) -> Result<String, ToolError> {
     show(&Zoned::now(), zone)

@@ -11,7 +11,7 @@ use claw_tools::exec::exec;
 use common::workspace;
 
 async fn run(ctx: &ToolContext, command: &str) -> String {
-    exec(ctx, command, Some(20), None)
+    exec(ctx, command, 20, None)
         .await
         .unwrap_or_else(|err| format!("error: {err}"))
 }
@@ -66,18 +66,15 @@ async fn output_and_exit_code_are_told() {
 async fn input_is_given_or_empty() {
     let (_dir, ctx) = workspace(&[]);
     assert_eq!(run(&ctx, "cat").await, "[exit code 0]");
-    let given = exec(&ctx, "cat", None, Some("hello")).await.unwrap();
+    let given = exec(&ctx, "cat", 120, Some("hello")).await.unwrap();
     assert_eq!(given, "hello\n[exit code 0]");
     let large = "x".repeat(1 << 20);
     assert_eq!(
-        exec(&ctx, "wc -c", None, Some(&large))
-            .await
-            .unwrap()
-            .trim(),
+        exec(&ctx, "wc -c", 120, Some(&large)).await.unwrap().trim(),
         "1048576\n[exit code 0]"
     );
     assert_eq!(
-        exec(&ctx, "true", None, Some(&large)).await.unwrap(),
+        exec(&ctx, "true", 120, Some(&large)).await.unwrap(),
         "[exit code 0]"
     );
 }
@@ -85,7 +82,7 @@ async fn input_is_given_or_empty() {
 #[tokio::test]
 async fn endless_output_ends_with_the_timeout_in_bounded_memory() {
     let (_dir, ctx) = workspace(&[]);
-    let err = exec(&ctx, "echo first; yes", Some(1), None)
+    let err = exec(&ctx, "echo first; yes", 1, None)
         .await
         .unwrap_err()
         .to_string();
@@ -107,7 +104,7 @@ async fn a_timeout_ends_the_whole_tree() {
     ] {
         let (dir, ctx) = workspace(&[]);
         let started = Instant::now();
-        let err = exec(&ctx, command, Some(1), None).await.unwrap_err();
+        let err = exec(&ctx, command, 1, None).await.unwrap_err();
         assert!(err.to_string().contains("timed out"), "{command}: {err}");
         assert!(started.elapsed() < Duration::from_secs(5), "{command}");
         let pid = pid(dir.path()).await;
@@ -124,7 +121,7 @@ async fn cancelling_ends_the_whole_tree() {
         ctx.cancellation().cancel();
         pid
     };
-    let (result, pid) = tokio::join!(exec(&ctx, command, None, None), cancel);
+    let (result, pid) = tokio::join!(exec(&ctx, command, 120, None), cancel);
     let err = result.unwrap_err().to_string();
     assert!(err.starts_with("before\n[cancelled"), "{err}");
     assert!(!runs(&pid));
@@ -135,7 +132,7 @@ async fn dropping_the_call_ends_the_whole_tree() {
     let (dir, ctx) = workspace(&[]);
     let command = "setsid sh -c 'echo $$ > pid; exec sleep 300' & sleep 300";
     let pid = tokio::select! {
-        _ = exec(&ctx, command, None, None) => unreachable!("the command sleeps"),
+        _ = exec(&ctx, command, 120, None) => unreachable!("the command sleeps"),
         pid = pid(dir.path()) => pid,
     };
     assert!(!runs(&pid));
@@ -181,7 +178,7 @@ async fn the_calls_own_deadline_leaves_time_to_answer() {
         state: Default::default(),
         progress: None,
     };
-    let err = exec(&ToolContext::new(call), "sleep 300", Some(300), None)
+    let err = exec(&ToolContext::new(call), "sleep 300", 300, None)
         .await
         .unwrap_err();
     assert!(err.to_string().contains("timed out after 1 s"), "{err}");
@@ -211,7 +208,7 @@ async fn keys_of_the_host_are_not_handed_on() {
 async fn bad_calls_are_refused() {
     let (_dir, ctx) = workspace(&[]);
     assert!(run(&ctx, "a\0b").await.contains("NUL"));
-    let err = exec(&ToolContext::detached(), "true", None, None)
+    let err = exec(&ToolContext::detached(), "true", 120, None)
         .await
         .unwrap_err();
     assert!(err.to_string().contains("no workspace"));

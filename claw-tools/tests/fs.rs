@@ -11,11 +11,11 @@ use claw_tools::fs::{edit_file, list_dir, read_file, read_many, write_file};
 use common::{put, workspace};
 
 fn read(ctx: &ToolContext, path: &str) -> String {
-    read_file(ctx, path, None, None).unwrap_or_else(|err| format!("error: {err}"))
+    read_file(ctx, path, 1, None).unwrap_or_else(|err| format!("error: {err}"))
 }
 
 fn edit(ctx: &ToolContext, path: &str, old: &str, new: &str) -> String {
-    edit_file(ctx, path, old, new, None).unwrap_or_else(|err| format!("error: {err}"))
+    edit_file(ctx, path, old, new, false).unwrap_or_else(|err| format!("error: {err}"))
 }
 
 #[test]
@@ -30,17 +30,17 @@ fn lines_are_read_by_offset_and_limit() {
     let (_dir, ctx) = workspace(&[("a", "1\n2\n3\n4\n")]);
     let lines = |offset, limit| read_file(&ctx, "a", offset, limit).map_err(|err| err.to_string());
     assert_eq!(
-        lines(Some(2), Some(2)).unwrap(),
+        lines(2, Some(2)).unwrap(),
         "2\n3\n[lines 2-3 of 4; go on with offset 4]\n"
     );
-    assert_eq!(lines(Some(4), None).unwrap(), "4\n[lines 4-4 of 4]\n");
-    assert_eq!(lines(Some(0), Some(9)).unwrap(), "1\n2\n3\n4\n");
+    assert_eq!(lines(4, None).unwrap(), "4\n[lines 4-4 of 4]\n");
+    assert_eq!(lines(0, Some(9)).unwrap(), "1\n2\n3\n4\n");
     assert_eq!(
-        lines(Some(9), None).unwrap_err(),
+        lines(9, None).unwrap_err(),
         "`a` has 4 lines; `offset` 9 is behind its end"
     );
-    assert!(lines(None, Some(0)).unwrap_err().contains("`limit` is 0"));
-    assert!(lines(Some(u64::MAX), Some(u64::MAX)).is_err());
+    assert!(lines(1, Some(0)).unwrap_err().contains("`limit` is 0"));
+    assert!(lines(u64::MAX, Some(u64::MAX)).is_err());
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn following_the_hints_reads_a_long_file_to_its_end() {
     let (_dir, ctx) = workspace(&[("long", &text)]);
     let (mut offset, mut all) = (1, String::new());
     loop {
-        let page = read_file(&ctx, "long", Some(offset), None).unwrap();
+        let page = read_file(&ctx, "long", offset, None).unwrap();
         assert!(page.chars().count() < 11_000);
         let (body, note) = page.rsplit_once("\n[").unwrap();
         all.push_str(body);
@@ -87,7 +87,7 @@ fn encodings_are_read_or_refused_kindly() {
     assert_eq!(read(&ctx, "utf16"), "hi\n");
     assert!(read(&ctx, "latin1").starts_with("caf\u{fffd}\n[not UTF-8"));
     assert_eq!(read(&ctx, "elf"), "error: `elf` is a binary file, not text");
-    let late = read_file(&ctx, "late", Some(4_001), None).unwrap_err();
+    let late = read_file(&ctx, "late", 4_001, None).unwrap_err();
     assert_eq!(late.to_string(), "`late` is a binary file, not text");
 }
 
@@ -206,7 +206,7 @@ fn an_edit_needs_one_place_or_replace_all() {
     );
     assert_eq!(edit(&ctx, "a", "x = 2", "x = 3"), "edited `a`, line 2");
     assert_eq!(
-        edit_file(&ctx, "a", "x", "y", Some(true)).unwrap(),
+        edit_file(&ctx, "a", "x", "y", true).unwrap(),
         "edited `a` in 2 places, line 1"
     );
     assert_eq!(
@@ -270,28 +270,25 @@ fn a_folder_is_listed_with_sizes_and_links() {
     symlink("b.txt", dir.path().join("link")).unwrap();
     symlink("/etc", dir.path().join("out")).unwrap();
     assert_eq!(
-        list_dir(&ctx, None, None).unwrap(),
+        list_dir(&ctx, ".", 1).unwrap(),
         ".git/\na/\nb.txt (5)\nlink -> b.txt\nout -> (an absolute path)\n"
     );
-    assert_eq!(
-        list_dir(&ctx, Some("a"), Some(5)).unwrap(),
-        "d/\n  y (0)\nx (1)\n"
-    );
+    assert_eq!(list_dir(&ctx, "a", 5).unwrap(), "d/\n  y (0)\nx (1)\n");
     assert!(
-        list_dir(&ctx, None, Some(2))
+        list_dir(&ctx, ".", 2)
             .unwrap()
             .contains("a/\n  d/\n  x (1)\nb.txt")
     );
     assert_eq!(
-        list_dir(&ctx, Some("a/d/../.."), None).unwrap(),
-        list_dir(&ctx, None, None).unwrap()
+        list_dir(&ctx, "a/d/../..", 1).unwrap(),
+        list_dir(&ctx, ".", 1).unwrap()
     );
     for (bad, says) in [
         ("b.txt", "not a folder"),
         ("out", "outside"),
         ("no", "does not exist"),
     ] {
-        let err = list_dir(&ctx, Some(bad), None).unwrap_err().to_string();
+        let err = list_dir(&ctx, bad, 1).unwrap_err().to_string();
         assert!(err.contains(says), "{err}");
     }
 }
@@ -302,7 +299,7 @@ fn a_large_folder_is_cut_and_told() {
     for n in 0..450 {
         put(dir.path(), &format!("f{n:03}\n"), b"");
     }
-    let got = list_dir(&ctx, None, None).unwrap();
+    let got = list_dir(&ctx, ".", 1).unwrap();
     assert!(
         got.ends_with("[50 more entries; list a folder inside]\n"),
         "{got}"
@@ -318,7 +315,7 @@ fn a_large_folder_is_cut_and_told() {
 fn cancelled_calls_end_early() {
     let (_dir, ctx) = workspace(&[("a", "x")]);
     ctx.cancellation().cancel();
-    assert!(read_file(&ctx, "a", None, None).is_err());
+    assert!(read_file(&ctx, "a", 1, None).is_err());
     assert!(read_many(&ctx, vec!["a"]).is_err());
-    assert!(list_dir(&ctx, None, None).is_err());
+    assert!(list_dir(&ctx, ".", 1).is_err());
 }

@@ -11,12 +11,12 @@ use claw_runtime::tool::ToolContext;
 use claw_tools::search::{glob, grep};
 use common::{put, workspace};
 
-fn find(ctx: &ToolContext, pattern: &str, path: Option<&str>) -> String {
-    glob(ctx, pattern, path, None).unwrap_or_else(|err| format!("error: {err}"))
+fn find(ctx: &ToolContext, pattern: &str, path: &str) -> String {
+    glob(ctx, pattern, path, false).unwrap_or_else(|err| format!("error: {err}"))
 }
 
-fn search(ctx: &ToolContext, pattern: &str, path: Option<&str>) -> String {
-    grep(ctx, pattern, path, None, None, None, None, None)
+fn search(ctx: &ToolContext, pattern: &str, path: &str) -> String {
+    grep(ctx, pattern, path, None, false, 0, 100, false)
         .unwrap_or_else(|err| format!("error: {err}"))
 }
 
@@ -35,14 +35,14 @@ fn globs_answer_in_order_and_honour_ignore_files() {
         ("src/keep.log", ""),
         ("src/other.log", ""),
     ]);
-    assert_eq!(find(&ctx, "**/*.rs", None), "a.rs\nb.rs\nsrc/deep/y.rs\n");
-    assert_eq!(find(&ctx, "*.rs", None), "a.rs\nb.rs\n");
-    assert_eq!(find(&ctx, "**/*.log", None), "src/keep.log\n");
-    assert_eq!(find(&ctx, "*/*.rs", Some("src")), "src/deep/y.rs\n");
-    assert_eq!(find(&ctx, "**/*.log", Some("src")), "src/keep.log\n");
-    assert_eq!(find(&ctx, "*.rs", Some("target")), "target/gen.rs\n");
-    assert_eq!(find(&ctx, "*.py", None), "[no file matches `*.py`]");
-    let all = glob(&ctx, "**/h.rs", None, Some(true)).unwrap();
+    assert_eq!(find(&ctx, "**/*.rs", "."), "a.rs\nb.rs\nsrc/deep/y.rs\n");
+    assert_eq!(find(&ctx, "*.rs", "."), "a.rs\nb.rs\n");
+    assert_eq!(find(&ctx, "**/*.log", "."), "src/keep.log\n");
+    assert_eq!(find(&ctx, "*/*.rs", "src"), "src/deep/y.rs\n");
+    assert_eq!(find(&ctx, "**/*.log", "src"), "src/keep.log\n");
+    assert_eq!(find(&ctx, "*.rs", "target"), "target/gen.rs\n");
+    assert_eq!(find(&ctx, "*.py", "."), "[no file matches `*.py`]");
+    let all = glob(&ctx, "**/h.rs", ".", true).unwrap();
     assert_eq!(all, ".hidden/h.rs\n");
 }
 
@@ -50,13 +50,13 @@ fn globs_answer_in_order_and_honour_ignore_files() {
 fn bad_patterns_and_paths_are_refused() {
     let (_dir, ctx) = workspace(&[("a.rs", "")]);
     for (pattern, path, says) in [
-        ("/etc/*", None, "may not begin"),
-        ("../*", None, "`..`"),
-        ("a[", None, "is not a pattern"),
-        ("*", Some(".."), "outside"),
-        ("*", Some("/etc"), "outside"),
-        ("*", Some("no"), "does not exist"),
-        ("*", Some("a.rs"), "is a file"),
+        ("/etc/*", ".", "may not begin"),
+        ("../*", ".", "`..`"),
+        ("a[", ".", "is not a pattern"),
+        ("*", "..", "outside"),
+        ("*", "/etc", "outside"),
+        ("*", "no", "does not exist"),
+        ("*", "a.rs", "is a file"),
     ] {
         let got = find(&ctx, pattern, path);
         assert!(got.starts_with("error: ") && got.contains(says), "{got}");
@@ -84,10 +84,10 @@ fn walks_do_not_follow_links_or_hang_on_odd_ignore_files() {
             .unwrap()
             .success()
     );
-    assert_eq!(search(&ctx, "needle", None), "a.txt\n1: needle\n");
-    assert_eq!(find(&ctx, "**/*.txt", None), "a.txt\nleak.txt\n");
-    assert!(search(&ctx, "needle", Some("out")).contains("outside"));
-    assert!(search(&ctx, "needle", Some("leak.txt")).contains("outside"));
+    assert_eq!(search(&ctx, "needle", "."), "a.txt\n1: needle\n");
+    assert_eq!(find(&ctx, "**/*.txt", "."), "a.txt\nleak.txt\n");
+    assert!(search(&ctx, "needle", "out").contains("outside"));
+    assert!(search(&ctx, "needle", "leak.txt").contains("outside"));
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn names_that_are_not_text_are_shown_with_replacements() {
         "needle\n",
     )
     .unwrap();
-    assert_eq!(find(&ctx, "*.txt", None), "caf\u{fffd}\u{fffd}.txt\n");
+    assert_eq!(find(&ctx, "*.txt", "."), "caf\u{fffd}\u{fffd}.txt\n");
     assert_eq!(
-        search(&ctx, "needle", None),
+        search(&ctx, "needle", "."),
         "caf\u{fffd}\u{fffd}.txt\n1: needle\n"
     );
 }
@@ -115,26 +115,23 @@ fn matches_stand_below_their_file() {
     put(dir.path(), "latin", b"two caf\xe9\n");
     put(dir.path(), "utf16", b"\xff\xfet\0w\0o\0\n\0");
     assert_eq!(
-        search(&ctx, "two", None),
+        search(&ctx, "two", "."),
         "a.txt\n2: two\nlatin\n1: two caf\u{fffd}\nsrc/b.rs\n1: fn two() {}\nutf16\n1: two\n"
     );
     assert_eq!(
-        search(&ctx, "two", Some("src/b.rs")),
+        search(&ctx, "two", "src/b.rs"),
         "src/b.rs\n1: fn two() {}\n"
     );
     let with =
-        |glob, case, context| grep(&ctx, "two", None, glob, case, context, None, None).unwrap();
-    assert_eq!(with(Some("*.rs"), None, None), "src/b.rs\n1: fn two() {}\n");
+        |glob, case, context| grep(&ctx, "two", ".", glob, case, context, 100, false).unwrap();
+    assert_eq!(with(Some("*.rs"), false, 0), "src/b.rs\n1: fn two() {}\n");
+    assert_eq!(with(Some("src/*"), false, 0), "src/b.rs\n1: fn two() {}\n");
     assert_eq!(
-        with(Some("src/*"), None, None),
-        "src/b.rs\n1: fn two() {}\n"
-    );
-    assert_eq!(
-        with(Some("a.*"), Some(true), Some(1)),
+        with(Some("a.*"), true, 1),
         "a.txt\n1- one\n2: two\n3- three\n4- four\n5: Two\n"
     );
     assert_eq!(
-        search(&ctx, "^nothing$", None),
+        search(&ctx, "^nothing$", "."),
         "[no line matches `^nothing$`]\n"
     );
 }
@@ -143,44 +140,34 @@ fn matches_stand_below_their_file() {
 fn many_matches_are_counted_and_cut() {
     let text = "needle and more of the line\n".repeat(5_000);
     let (_dir, ctx) = workspace(&[("a", &text), ("b", &text)]);
-    let limited = grep(&ctx, "needle", None, None, None, None, Some(3), None).unwrap();
+    let limited = grep(&ctx, "needle", ".", None, false, 0, 3, false).unwrap();
     assert_eq!(limited.matches(": needle").count(), 3);
     assert!(limited.ends_with("[9997 more matches; narrow the pattern, `path` or `glob`]\n"));
-    let all = grep(
-        &ctx,
-        "needle",
-        None,
-        None,
-        None,
-        Some(2),
-        Some(u32::MAX),
-        None,
-    )
-    .unwrap();
+    let all = grep(&ctx, "needle", ".", None, false, 2, u32::MAX, false).unwrap();
     assert!(all.chars().count() < 11_000);
     let names: Vec<String> = (0..2_000)
         .map(|n| format!("folder/with/long/name/{n}.txt"))
         .collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let (_dir, ctx) = workspace(&files);
-    let found = find(&ctx, "**", None);
+    let found = find(&ctx, "**", ".");
     assert!(found.len() < 11_000 && found.ends_with(" more; narrow the pattern or the path]\n"));
 }
 
 #[test]
 fn bad_and_costly_expressions_end_at_once() {
     let (_dir, ctx) = workspace(&[("a", &"a".repeat(200_000))]);
-    assert!(search(&ctx, "(", None).contains("is not a regular expression"));
-    assert!(search(&ctx, r"(?=a)b", None).contains("is not a regular expression"));
-    assert!(search(&ctx, &"(a{1000}){1000}".repeat(9), None).starts_with("error: "));
-    assert_eq!(search(&ctx, "(a+)+b", None), "[no line matches `(a+)+b`]\n");
-    assert!(search(&ctx, "a", None).len() < 1_000, "a long line is cut");
+    assert!(search(&ctx, "(", ".").contains("is not a regular expression"));
+    assert!(search(&ctx, r"(?=a)b", ".").contains("is not a regular expression"));
+    assert!(search(&ctx, &"(a{1000}){1000}".repeat(9), ".").starts_with("error: "));
+    assert_eq!(search(&ctx, "(a+)+b", "."), "[no line matches `(a+)+b`]\n");
+    assert!(search(&ctx, "a", ".").len() < 1_000, "a long line is cut");
 }
 
 #[test]
 fn cancelled_searches_end_early() {
     let (_dir, ctx) = workspace(&[("a", "x")]);
     ctx.cancellation().cancel();
-    assert_eq!(find(&ctx, "*", None), "error: cancelled");
-    assert_eq!(search(&ctx, "x", None), "error: cancelled");
+    assert_eq!(find(&ctx, "*", "."), "error: cancelled");
+    assert_eq!(search(&ctx, "x", "."), "error: cancelled");
 }

@@ -11,6 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use claw::tool;
 use claw::tool::{ToolContext, ToolError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -19,8 +20,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at
 use clip::Clip;
 use tree::Tree;
 
-/// Seconds a command may take without `timeout_s`.
-const DEFAULT_TIMEOUT: u32 = 120;
 /// The most seconds a command may take; below the timeout of the tool.
 const MAX_TIMEOUT: u32 = 590;
 /// Time before the call's own deadline that is kept to end the processes and to answer.
@@ -32,13 +31,16 @@ const SAMPLE: Duration = Duration::from_millis(50);
 
 /// Runs a shell command (`sh -c`) in the workspace and returns its output, stdout and stderr together, and its exit code. There is
 /// no terminal. Processes left in the background are ended when the command ends.
+#[tool(effect = once, destructive, coerce = safe, group = "runtime", approve = ask, timeout = "10m")]
 pub async fn exec(
     ctx: &ToolContext,
-    //@ The command line, for example `cargo test 2>&1 | tail -20`.
+    /// The command line, for example `cargo test 2>&1 | tail -20`.
+    #[arg(len = 1..)]
     command: &str,
-    //@ Seconds after which it is ended, 120 by default, at most 590.
-    timeout_s: Option<u32>,
-    //@ Text for its standard input; without it, the input is empty.
+    /// Seconds after which it is ended.
+    #[arg(range = 1..=590, default = 120)]
+    timeout_s: u32,
+    /// Text for its standard input; without it, the input is empty.
     stdin: Option<&str>,
 ) -> Result<String, ToolError> {
     let workspace = ctx.workspace().ok_or_else(|| {
@@ -49,11 +51,12 @@ pub async fn exec(
     if command.contains('\0') {
         return Err(ToolError::new("`command` holds a NUL; leave it out"));
     }
-    let seconds = timeout_s.unwrap_or(DEFAULT_TIMEOUT).clamp(1, MAX_TIMEOUT);
+    let seconds = timeout_s.clamp(1, MAX_TIMEOUT);
     let started = Instant::now();
     let mut deadline = started + Duration::from_secs(seconds.into());
     if let Some(given_up) = ctx.deadline() {
-        deadline = deadline.min(Instant::from_std(given_up) - RESERVE);
+        let given_up = Instant::from_std(given_up);
+        deadline = deadline.min(given_up.checked_sub(RESERVE).unwrap_or(given_up));
     }
 
     let failed =

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::Read;
 
+use claw::tool;
 use claw::tool::{ToolContext, ToolError};
 
 use super::MAX_FILE;
@@ -17,16 +18,18 @@ const MAX_LINE: usize = 200;
 
 /// Replaces text in a file. `old` must be exactly what the file holds, indentation included, and occur once: add neighbouring
 /// lines until it does, or set `replace_all`.
+#[tool(effect = once, group = "fs", writes(path))]
 pub fn edit_file(
     ctx: &ToolContext,
-    //@ Path relative to the workspace.
+    /// Path relative to the workspace.
     path: &str,
-    //@ The text to replace, exactly as `read_file` shows it.
+    /// The text to replace, exactly as `read_file` shows it.
     old: &str,
-    //@ The text to put in its place; empty to delete.
+    /// The text to put in its place; empty to delete.
     new: &str,
-    //@ Replace every occurrence.
-    replace_all: Option<bool>,
+    /// Replace every occurrence.
+    #[arg(default = false)]
+    replace_all: bool,
 ) -> Result<String, ToolError> {
     let place = Root::of(ctx)?.place(path, false)?;
     let file = place.open()?;
@@ -46,8 +49,8 @@ pub fn edit_file(
             "`{path}` is not UTF-8; there `old` and `new` may only hold ASCII"
         )));
     }
-    let edited = edit(&text, old, new, replace_all.unwrap_or(false))
-        .map_err(|fault| fault.describe(path, &text, old))?;
+    let edited =
+        edit(&text, old, new, replace_all).map_err(|fault| fault.describe(path, &text, old))?;
     replace(
         &place,
         existing.as_ref(),

@@ -4,6 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
+use claw::tool;
 use claw::tool::{ToolContext, ToolError};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 
@@ -15,14 +16,16 @@ const MAX_ENTRIES: usize = 400;
 
 /// Lists a folder: folders end with `/`, files have their size in bytes, links their target. Hidden entries are shown, hidden
 /// folders are not entered.
+#[tool(effect = read, group = "fs", reads(path))]
 pub fn list_dir(
     ctx: &ToolContext,
-    //@ Path relative to the workspace; without it, the workspace.
-    path: Option<&str>,
-    //@ How many levels to show, 1 by default.
-    depth: Option<u32>,
+    /// Path relative to the workspace.
+    #[arg(default = ".")]
+    path: &str,
+    /// How many levels to show.
+    #[arg(range = 1..=10, default = 1)]
+    depth: u32,
 ) -> Result<String, ToolError> {
-    let path = path.unwrap_or(".");
     let folder = Root::of(ctx)?.folder(path)?;
     let mut listing = Listing {
         ctx,
@@ -30,7 +33,7 @@ pub fn list_dir(
         shown: 0,
         more: 0,
     };
-    listing.add(folder, "", depth.unwrap_or(1).clamp(1, 10))?;
+    listing.add(folder, "", depth.clamp(1, 10))?;
     if listing.more > 0 {
         listing.out.push_str(&format!(
             "[{} more entries; list a folder inside]\n",

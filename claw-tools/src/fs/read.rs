@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read};
 
+use claw::tool;
 use claw::tool::{ToolContext, ToolError};
 
 use super::MAX_FILE;
@@ -18,17 +19,20 @@ const LEAST: usize = 200;
 
 /// Reads a text file, or some of its lines. The text is shown as it is, without line numbers; a long file comes in pages, and the
 /// last line then says how to go on.
+#[tool(effect = read, group = "fs", reads(path))]
 pub fn read_file(
     ctx: &ToolContext,
-    //@ Path relative to the workspace.
+    /// Path relative to the workspace.
     path: &str,
-    //@ The first line to read, from 1.
-    offset: Option<u64>,
-    //@ How many lines to read.
+    /// The first line to read, from 1.
+    #[arg(range = 1.., default = 1)]
+    offset: u64,
+    /// How many lines to read; without it, as many as fit.
+    #[arg(range = 1..)]
     limit: Option<u64>,
 ) -> Result<String, ToolError> {
     let wanted = Wanted {
-        offset: offset.unwrap_or(1).max(1),
+        offset: offset.max(1),
         limit: limit.unwrap_or(u64::MAX),
         chars: PAGE,
     };
@@ -36,9 +40,11 @@ pub fn read_file(
 }
 
 /// Reads several text files in one call, up to 50. Long ones are shown from the beginning; read their rest with `read_file`.
+#[tool(effect = read, group = "fs", reads(paths))]
 pub fn read_many(
     ctx: &ToolContext,
-    //@ Paths relative to the workspace, or patterns such as `src/**/*.rs`.
+    /// Paths relative to the workspace, or patterns such as `src/**/*.rs`.
+    #[arg(len = 1..=50)]
     paths: Vec<&str>,
 ) -> Result<String, ToolError> {
     let root = Root::of(ctx)?;

@@ -2,8 +2,8 @@
 //!
 //! Both honour ignore files, follow no link and answer in the order of paths, so that the same question has the same answer.
 
-mod glob;
-mod grep;
+mod lines;
+mod names;
 
-pub use glob::glob;
-pub use grep::grep;
+pub use lines::grep;
+pub use names::glob;

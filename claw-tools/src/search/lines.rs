@@ -2,6 +2,7 @@
 
 use std::io;
 
+use claw::tool;
 use claw::tool::{ToolContext, ToolError};
 use grep_regex::RegexMatcherBuilder;
 use grep_searcher::{
@@ -19,29 +20,35 @@ const MAX_LINE_BYTES: usize = 4 << 20;
 
 /// Finds lines by a regular expression. The lines of a file stand below its path, `12:` before a match, `12-` before context.
 /// Binary files and files named in `.gitignore` are left out.
+#[tool(effect = read, group = "search", reads(path))]
 #[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]
 pub fn grep(
     ctx: &ToolContext,
-    //@ A regular expression in Rust syntax, without look-around and back references, for example `fn \w+_id`.
+    /// A regular expression in Rust syntax, without look-around and back references, for example `fn \w+_id`.
+    #[arg(len = 1..=1000)]
     pattern: &str,
-    //@ The folder or file to search; without it, the workspace.
-    path: Option<&str>,
-    //@ Only files like this, for example `*.rs` or `src/**/*.{ts,tsx}`.
+    /// The folder or file to search.
+    #[arg(default = ".")]
+    path: &str,
+    /// Only files like this, for example `*.rs` or `src/**/*.{ts,tsx}`.
     glob: Option<&str>,
-    //@ Take upper and lower case as equal.
-    ignore_case: Option<bool>,
-    //@ Lines to show around each match, 0 by default, at most 20.
-    context: Option<u32>,
-    //@ The most matches to show, 100 by default.
-    limit: Option<u32>,
-    //@ Search hidden files too.
-    hidden: Option<bool>,
+    /// Take upper and lower case as equal.
+    #[arg(default = false)]
+    ignore_case: bool,
+    /// Lines to show around each match.
+    #[arg(range = 0..=20, default = 0)]
+    context: u32,
+    /// The most matches to show.
+    #[arg(range = 1.., default = 100)]
+    limit: u32,
+    /// Search hidden files too.
+    #[arg(default = false)]
+    hidden: bool,
 ) -> Result<String, ToolError> {
     let root = Root::of(ctx)?;
-    let base = path.unwrap_or(".");
-    let from = root.relative(base)?;
+    let from = root.relative(path)?;
     let matcher = RegexMatcherBuilder::new()
-        .case_insensitive(ignore_case.unwrap_or(false))
+        .case_insensitive(ignore_case)
         .line_terminator(Some(b'\n'))
         .build(pattern)
         .map_err(|err| {
@@ -50,7 +57,7 @@ pub fn grep(
             ))
         })?;
     let filter = glob.map(Pattern::of_names).transpose()?;
-    let context = context.unwrap_or(0).min(20) as usize;
+    let context = context.min(20) as usize;
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .before_context(context)
@@ -58,8 +65,8 @@ pub fn grep(
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(MAX_LINE_BYTES))
         .build();
-    let mut found = Found::new(ctx, limit.unwrap_or(100).max(1) as usize);
-    let walk = Walk::new(ctx, root, base, hidden.unwrap_or(false))?;
+    let mut found = Found::new(ctx, limit.max(1) as usize);
+    let walk = Walk::new(ctx, root, path, hidden)?;
     let mut skipped = 0_usize;
     for file in walk {
         let file = file?;
@@ -72,7 +79,7 @@ pub fn grep(
         }
         // A link is not followed unless it is what was asked for.
         let open = match file == from {
-            true => root.file(base).ok(),
+            true => root.file(path).ok(),
             false => root.found(&file),
         };
         let Some(open) = open else {

@@ -1,5 +1,6 @@
 //! `glob`.
 
+use claw::tool;
 use claw::tool::{ToolContext, ToolError};
 
 use crate::PAGE;
@@ -7,25 +8,28 @@ use crate::beneath::{Root, shown};
 use crate::walk::{Pattern, Walk};
 
 /// Finds files by the pattern of their path. Files named in `.gitignore` are left out.
+#[tool(effect = read, group = "search", reads(path))]
 pub fn glob(
     ctx: &ToolContext,
-    //@ For example `src/**/*.rs`: `*` stays within a name, `**` crosses folders, `{a,b}` chooses.
+    /// For example `src/**/*.rs`: `*` stays within a name, `**` crosses folders, `{a,b}` chooses.
+    #[arg(len = 1..=1000)]
     pattern: &str,
-    //@ The folder to search and that the pattern begins at; without it, the workspace.
-    path: Option<&str>,
-    //@ Find hidden files too.
-    hidden: Option<bool>,
+    /// The folder to search; the pattern begins there.
+    #[arg(default = ".")]
+    path: &str,
+    /// Find hidden files too.
+    #[arg(default = false)]
+    hidden: bool,
 ) -> Result<String, ToolError> {
     let root = Root::of(ctx)?;
-    let base = path.unwrap_or(".");
-    let from = root.relative(base)?;
+    let from = root.relative(path)?;
     let matcher = Pattern::new(pattern)?;
-    if !root.is_folder(base)? {
+    if !root.is_folder(path)? {
         return Err(ToolError::new(format!(
-            "`{base}` is a file; `path` is the folder to search"
+            "`{path}` is a file; `path` is the folder to search"
         )));
     }
-    let walk = Walk::new(ctx, root, base, hidden.unwrap_or(false))?;
+    let walk = Walk::new(ctx, root, path, hidden)?;
     let (mut out, mut more) = (String::new(), 0_usize);
     for file in walk {
         let file = file?;
