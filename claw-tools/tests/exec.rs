@@ -215,6 +215,6 @@ async fn bad_calls_are_refused() {
     assert!(
         run(&ctx, &"x".repeat(3_000_000))
             .await
-            .starts_with("error: the command could not be started")
+            .starts_with("error: the command could not be run")
     );
 }
