@@ -217,3 +217,26 @@ impl Pattern {
 pub(crate) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[', '{'])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_star_stays_within_a_name_and_two_cross_folders() {
+        let matches = |pattern, path: &str| Pattern::new(pattern).unwrap().matches(Path::new(path));
+        assert!(matches("*.rs", "a.rs") && !matches("*.rs", "a/b.rs"));
+        assert!(matches("**/*.rs", "a.rs") && matches("**/*.rs", "a/b/c.rs"));
+        assert!(matches("./a/*.{c,h}", "a/b.h") && !matches("a/*.{c,h}", "a/b.rs"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_pattern_is_read_or_refused(pattern in "[a*?{}\\[\\],!\\\\/.-]{0,30}", path in "[a/.]{0,10}") {
+            if let Ok(pattern) = Pattern::new(&pattern) {
+                pattern.matches(Path::new(&path));
+            }
+        }
+    }
+}

@@ -88,7 +88,7 @@ async fn endless_output_ends_with_the_timeout_in_bounded_memory() {
         .to_string();
     assert!(err.starts_with("first\ny\n") && err.len() < 11_000);
     assert!(
-        err.contains("bytes left out") && err.contains("[timed out after 1 s"),
+        err.contains("bytes left out") && err.contains("[timed out after "),
         "{err}"
     );
 }
@@ -167,11 +167,12 @@ async fn output_still_in_the_pipe_when_the_command_ends_is_read() {
 #[tokio::test]
 async fn the_calls_own_deadline_leaves_time_to_answer() {
     let (dir, _) = workspace(&[]);
+    let started = Instant::now();
     let call = claw_runtime::tool::CallInfo {
         session_id: String::new(),
         call_id: String::new(),
         cancel: Default::default(),
-        deadline: Some(Instant::now() + Duration::from_secs(4)),
+        deadline: Some(started + Duration::from_secs(4)),
         workspace: Some(std::sync::Arc::new(
             claw_runtime::tool::Workspace::open(dir.path()).unwrap(),
         )),
@@ -181,7 +182,8 @@ async fn the_calls_own_deadline_leaves_time_to_answer() {
     let err = exec(&ToolContext::new(call), "sleep 300", 300, None)
         .await
         .unwrap_err();
-    assert!(err.to_string().contains("timed out after 1 s"), "{err}");
+    assert!(err.to_string().contains("timed out"), "{err}");
+    assert!(started.elapsed() < Duration::from_secs(4));
 }
 
 #[tokio::test]
@@ -212,9 +214,6 @@ async fn bad_calls_are_refused() {
         .await
         .unwrap_err();
     assert!(err.to_string().contains("no workspace"));
-    assert!(
-        run(&ctx, &"x".repeat(3_000_000))
-            .await
-            .starts_with("error: the command could not be run")
-    );
+    let long = run(&ctx, &"x".repeat(3_000_000)).await;
+    assert!(long.contains("write the script to a file"), "{long}");
 }

@@ -8,6 +8,7 @@ mod run;
 mod shell;
 mod tree;
 
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -55,7 +56,12 @@ pub async fn exec(
 
     let outcome = run(ctx, workspace, command, stdin, deadline)
         .await
-        .map_err(|err| ToolError::new(format!("the command could not be run: {err}")))?;
+        .map_err(|err| match err.kind() {
+            ErrorKind::ArgumentListTooLong => ToolError::new(
+                "`command` is too long; write the script to a file and run that, or give the text as `stdin`",
+            ),
+            _ => ToolError::new(format!("the command could not be run: {err}")),
+        })?;
     let mut out = outcome.output;
     if !out.is_empty() && !out.ends_with('\n') {
         out.push('\n');
