@@ -20,6 +20,7 @@ pub struct Agent {
     pub(crate) inner: Arc<AgentInner>,
 }
 
+#[derive(Clone)]
 pub(crate) struct AgentInner {
     pub(crate) models: Vec<(Arc<dyn Provider>, String)>,
     pub(crate) tools: Toolset,
@@ -135,6 +136,15 @@ impl Agent {
         }))
     }
 
+    /// Returns an agent that asks this model instead; everything else is shared, the session store too.
+    pub fn with_model(&self, provider: Arc<dyn Provider>, name: impl Into<String>) -> Self {
+        let mut inner = AgentInner::clone(&self.inner);
+        inner.models = vec![(provider, name.into())];
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
     /// Returns the tools the agent may use.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools
@@ -169,6 +179,12 @@ impl AgentBuilder {
         Arc::get_mut(&mut self.inner.state)
             .expect("not shared before the agent is built")
             .insert(value);
+        self
+    }
+
+    /// Sets all state at once; what was added before is dropped.
+    pub fn state_map(mut self, state: StateMap) -> Self {
+        self.inner.state = Arc::new(state);
         self
     }
 
