@@ -1,7 +1,7 @@
 //! A turn as a program reads it: one JSON object a line.
 //!
 //! Each has a member `event`: an event of the journal as it is stored, `delta` with a piece of the answer, `progress` of
-//! a running call, and at the end `outcome` with the exit code, or `error`.
+//! a running call, and as the last line `end` with the outcome and the exit code, or `error`.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ pub(crate) struct Lines {
 impl Lines {
     /// Prints the last line of a turn that ran.
     pub(crate) fn outcome(&mut self, outcome: &TurnOutcome, exit: Exit) {
-        self.print(&json!({"event": "outcome", "outcome": outcome, "exit_code": exit.code()}));
+        self.print(&json!({"event": "end", "outcome": outcome, "exit_code": exit.code()}));
     }
 
     /// Prints the last line of a run that failed.
