@@ -3,13 +3,29 @@
 //! A provider makes exactly one attempt per call. Retry, backoff and the choice of another model belong to the turn,
 //! because they are journaled.
 
+mod assemble;
+mod calls;
+mod failure;
+#[cfg(feature = "http")]
+mod http;
+pub mod openai_chat;
+pub mod presets;
+pub mod scripted;
+mod sse;
+mod surrogates;
 mod target;
+mod think;
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "http")]
+pub use http::Timeouts;
+#[cfg(feature = "http")]
+pub use openai_chat::{OpenAiChat, SetupError};
+pub use scripted::Scripted;
 pub use target::{Protocol, Target};
 
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
