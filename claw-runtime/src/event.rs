@@ -106,6 +106,8 @@ pub enum Event {
         attempt: u32,
         /// Its declared effect.
         effect: Effect,
+        /// Digest of the tool and its canonical arguments, after validation.
+        digest: String,
     },
     /// A call ended, or was not run.
     Outcome {

@@ -25,6 +25,16 @@ pub struct Limits {
     pub output_chars: usize,
     /// How often the same invalid call is answered before it is refused, and then the turn wraps up.
     pub same_invalid_call: u32,
+    /// The same call with the same outcome, in a row or in a short cycle: from this many on the model is told.
+    pub repeats_noted: u32,
+    /// From this many on the call is refused.
+    pub repeats_refused: u32,
+    /// From this many on the turn wraps up.
+    pub repeats_stopped: u32,
+    /// Failing calls in a row, whatever they are, after which the turn wraps up.
+    pub failures_in_row: u32,
+    /// How long the wrap-up may take; after that the answer is composed without the model.
+    pub wrap_up_time: Duration,
     /// The longest `Retry-After` that is waited for.
     pub retry_after: Duration,
     /// Output limit of a request in tokens.
@@ -44,6 +54,11 @@ impl Default for Limits {
             call_timeout: Duration::from_secs(120),
             output_chars: 12_000,
             same_invalid_call: 2,
+            repeats_noted: 3,
+            repeats_refused: 5,
+            repeats_stopped: 7,
+            failures_in_row: 10,
+            wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),
             max_output_tokens: None,
         }
@@ -51,11 +66,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the most model requests one turn can make, wrap-up included, per model of the chain.
+    /// Returns the most model requests one turn can make, per model of the chain.
+    ///
+    /// Each round asks once and again after a faulty or empty reply, each time with every attempt; a turn may repeat
+    /// one request when a model turns out to take no tools, and wraps up with one attempt. A continuation after a
+    /// broken stream is a round.
     pub fn most_requests(&self) -> u64 {
-        let rounds = u64::from(self.rounds)
-            * (1 + u64::from(self.re_asks) + u64::from(self.empty_replies))
-            + 1;
-        rounds * u64::from(self.attempts)
+        let asked = 1 + u64::from(self.re_asks) + u64::from(self.empty_replies);
+        u64::from(self.rounds) * asked * u64::from(self.attempts.max(1)) + 2
     }
 }

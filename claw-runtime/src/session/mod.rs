@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 pub use memory::MemoryStore;
-pub use view::View;
+pub use view::{OpenCall, Started, View};
 
 use crate::event::Event;
 

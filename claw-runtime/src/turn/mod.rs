@@ -3,19 +3,36 @@
 //! No clock, no randomness, no network in here, so that crash points, odd models and chunk borders are plain tests. A
 //! small driver performs the commands; it starts one only after the events of the same step are appended.
 
+mod calls;
+mod canonical;
+mod end;
+mod gate;
+mod guard;
+mod ids;
+mod outbox;
+mod paths;
+mod reply;
+mod request;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{Answer, Event, Status, TurnOutcome};
-use crate::message::ContentBlock;
-use crate::provider::{ProviderError, Reply, Target, ToolChoice};
-use crate::session::Barrier;
-use crate::tool::ValidArguments;
+use calls::Round;
+use end::Tally;
+use guard::Guard;
+use outbox::Outbox;
+use request::Asking;
 
+use crate::event::{Answer, EndReason, Event, Status, TurnOutcome};
 use crate::limits::Limits;
+use crate::message::{ContentBlock, Message, Usage};
 use crate::policy::Policy;
+use crate::provider::{ProviderError, Reply, Target, ToolChoice};
 use crate::registry::Toolset;
-use crate::session::View;
+use crate::session::{Barrier, View};
+use crate::tool::ValidArguments;
 
 /// What stays the same for a whole turn.
 #[derive(Clone, Debug)]
@@ -39,23 +56,173 @@ pub struct Setup {
 pub struct Turn {
     setup: Setup,
     view: View,
+    now: Millis,
+    /// When the active time is used up.
+    deadline: Millis,
+    phase: Phase,
+    /// Inputs that came while an append was due.
+    inbox: VecDeque<Input>,
+    /// Events handed to the driver and not yet acknowledged.
+    due: Option<Vec<Event>>,
+    out: Outbox,
+    round: u32,
+    /// Which of the chain is asked.
+    target: usize,
+    /// Numbers the requests, so that a stale timer is told from the running one.
+    requests: u64,
+    calls: u32,
+    usage: Usage,
+    guard: Guard,
+    tally: Tally,
+    /// Why the turn wraps up after this round.
+    stop: Option<EndReason>,
+    /// Whether something was said that no request has carried yet.
+    unread: bool,
+    /// Whether the last round went on with a broken answer.
+    continued: bool,
+    /// The beginning of an answer that goes on in this round.
+    begun: String,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Nothing was posted yet.
+    Idle,
+    /// A model is asked, or will be after a pause.
+    Asking(Asking),
+    /// The calls of a round are decided on and run.
+    Calling(Round),
+    /// The turn is over; nothing counts any more.
+    Finished,
 }
 
 impl Turn {
     /// Returns a turn over the session folded into `view`.
     pub fn new(setup: Setup, view: View) -> Self {
-        Self { setup, view }
+        Self {
+            setup,
+            view,
+            now: 0,
+            deadline: 0,
+            phase: Phase::Idle,
+            inbox: VecDeque::new(),
+            due: None,
+            out: Outbox::default(),
+            round: 0,
+            target: 0,
+            requests: 0,
+            calls: 0,
+            usage: Usage::default(),
+            guard: Guard::default(),
+            tally: Tally::default(),
+            stop: None,
+            unread: false,
+            continued: false,
+            begun: String::new(),
+        }
     }
 
     /// Takes an input and says what to append and what to do.
+    ///
+    /// A step that appends has no commands: they come with the step for [`Input::Appended`], which may itself append
+    /// more. An input that comes while an append is due is kept until then. After [`Command::Finish`], always the last
+    /// command of its step, every input is ignored.
     pub fn step(&mut self, now: Millis, input: Input) -> Step {
-        let _ = (now, input, &self.setup);
+        self.now = self.now.max(now);
+        match input {
+            Input::Appended => {
+                for event in self.due.take().into_iter().flatten() {
+                    self.view.apply(&event);
+                }
+            }
+            Input::AppendFailed { message } => {
+                if self.due.take().is_some() {
+                    self.store_failed(message);
+                }
+            }
+            input => self.inbox.push_back(input),
+        }
+        while self.due.is_none() {
+            let Some(input) = self.inbox.pop_front() else {
+                return Step {
+                    commands: std::mem::take(&mut self.out.commands),
+                    ..Step::default()
+                };
+            };
+            self.take(input);
+            if let Some((append, barrier)) = self.out.flush() {
+                self.due = Some(append.clone());
+                return Step {
+                    append,
+                    barrier: Some(barrier),
+                    commands: Vec::new(),
+                };
+            }
+        }
         Step::default()
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Shown => self.shown(),
+            Input::Reply(reply) => self.reply(reply),
+            Input::Failed(error) => self.failed(error),
+            Input::Outcome {
+                call,
+                status,
+                content,
+                blob,
+            } => self.outcome(&call, status, content, blob),
+            Input::Approval {
+                call,
+                digest,
+                answer,
+            } => self.approval(&call, digest, answer),
+            Input::Posted { key, content } => self.posted(key, content),
+            Input::Cancel => self.cancel(),
+            Input::Fired(timer) => self.fired(timer),
+            // Taken by `step`: they are about the append, not about the turn.
+            Input::Appended | Input::AppendFailed { .. } => {}
+        }
+    }
+
+    /// Takes what was said: begins the turn, or joins it with the next request.
+    fn posted(&mut self, key: String, content: Vec<ContentBlock>) {
+        let known = self.view.has_key(&key);
+        if matches!(self.phase, Phase::Idle) {
+            if known && self.view.has_ended() {
+                return self.finish_again();
+            }
+            if !known {
+                self.out.durable(Event::UserInput { key, content });
+            }
+            self.begin();
+        } else if !known && !matches!(self.phase, Phase::Finished) {
+            self.out.durable(Event::UserInput { key, content });
+            self.unread = true;
+        }
+    }
+
+    fn begin(&mut self) {
+        let context = (self.setup.system.as_str(), self.setup.tools.digest());
+        if self.view.context() != Some(context) {
+            self.out.event(Event::ContextChanged {
+                system: context.0.to_owned(),
+                toolset: context.1.to_owned(),
+            });
+        }
+        self.arm_active_time(self.setup.limits.active_time);
+        self.next_round();
     }
 
     /// Returns the session as folded so far, appended events included.
     pub fn view(&self) -> &View {
         &self.view
+    }
+
+    /// Returns what the request that was just commanded sends; see [`View::request_messages`].
+    pub fn request_messages(&self) -> Cow<'_, [Message]> {
+        self.view.request_messages()
     }
 
     /// Gives the view back when the turn is over.
@@ -150,7 +317,7 @@ pub enum Command {
         /// When to give up.
         timeout: Duration,
     },
-    /// Stop a running call; its outcome still comes.
+    /// Stop a running call. Its outcome is already written; one that still comes is ignored.
     Stop {
         /// The call's id.
         call: String,
@@ -168,7 +335,7 @@ pub enum Command {
         /// The rule that asks.
         rule: String,
     },
-    /// Start a timer; answer with [`Input::Fired`].
+    /// Start a timer; answer with [`Input::Fired`]. An earlier one of the same name is replaced.
     Arm {
         /// Which.
         timer: Timer,

@@ -1,0 +1,257 @@
+//! The gate: decides of each call whether it runs, asks or is answered without running.
+
+use std::sync::Arc;
+
+use super::Turn;
+use super::calls::{Call, State};
+use super::canonical;
+use super::guard::Rung;
+use super::reply::{Asked, clip};
+use crate::event::{EndReason, Event, GuardVerdict, Status, Verdict};
+use crate::message::ToolCall;
+use crate::registry::Toolset;
+use crate::tool::{Approve, Tool, ValidArguments};
+
+/// Characters of a made-up tool name that the model is shown again.
+const NAME_CHARS: usize = 64;
+
+impl Turn {
+    /// Decides on the `nth` call of a round. Policy's and guard's word are events; the rest shows in the outcome.
+    pub(super) fn gate(&mut self, nth: usize, asked: Asked) -> Call {
+        let Asked { call, cut } = asked;
+        if let Some(text) = self.over_count(nth) {
+            return Call::answered(call.id, call.name, Status::Refused, text).excused();
+        }
+        if cut {
+            let key = format!("cut {}", call.name);
+            return self.faulty(call, key, Status::Cut, cut_text);
+        }
+        let Some(tool) = self.setup.tools.get(&call.name).cloned() else {
+            let key = format!("unknown {}", call.name);
+            let text = unknown_text(&call.name, &self.setup.tools);
+            return self.faulty(call, key, Status::UnknownTool, |_| text);
+        };
+        match tool.validate(&call.arguments) {
+            Err(report) => {
+                let key = canonical::digest(&call.name, &call.arguments);
+                self.faulty(call, key, Status::Invalid, |_| report)
+            }
+            Ok(arguments) => self.rule(call, tool, arguments),
+        }
+    }
+
+    fn over_count(&mut self, nth: usize) -> Option<String> {
+        let limits = &self.setup.limits;
+        if nth >= limits.calls_per_round as usize {
+            return Some(format!(
+                "Not run: a round has at most {} calls. Send the rest in the next round.",
+                limits.calls_per_round
+            ));
+        }
+        if self.calls >= limits.calls_per_turn {
+            let limit = format!("{} calls", limits.calls_per_turn);
+            let text = format!("Not run: a turn has at most {limit}, and they are used up.");
+            self.stop(EndReason::Limit { limit });
+            return Some(text);
+        }
+        self.calls += 1;
+        None
+    }
+
+    /// Answers a call that cannot run as it was sent; the same one again is told so, then refused, then ends the turn.
+    fn faulty(
+        &mut self,
+        call: ToolCall,
+        key: String,
+        status: Status,
+        text: impl FnOnce(&ToolCall) -> String,
+    ) -> Call {
+        let rung = self.guard.faulty(key, &self.setup.limits);
+        self.guard_spoke(&call.id, rung);
+        let (status, text) = match rung {
+            Rung::Fresh => (status, text(&call)),
+            Rung::Note => (
+                status,
+                format!(
+                    "{}\nThis call failed the same way before; sending it again will not help.",
+                    text(&call)
+                ),
+            ),
+            Rung::Refuse | Rung::Stop => (
+                Status::Refused,
+                "Refused: this call failed the same way each time it was sent. Do something else, or say what is \
+                 missing."
+                    .to_owned(),
+            ),
+        };
+        if rung == Rung::Stop {
+            self.stop(EndReason::Limit {
+                limit: "the same faulty call again and again".to_owned(),
+            });
+        }
+        Call::answered(call.id, call.name, status, text)
+    }
+
+    fn rule(&mut self, call: ToolCall, tool: Arc<Tool>, arguments: ValidArguments) -> Call {
+        let digest = canonical::digest(tool.name(), arguments.text());
+        let mark = self.guard.propose(&digest, &self.setup.limits);
+        if mark.rung() >= Rung::Refuse {
+            self.guard_spoke(&call.id, mark.rung());
+            if mark.rung() == Rung::Stop {
+                self.stop(EndReason::Limit {
+                    limit: "the same calls again and again".to_owned(),
+                });
+            }
+            let text = "Refused: this call was made several times with the same result. Use what it gave, or do \
+                        something else.";
+            return Call::answered(call.id, call.name, Status::Refused, text.to_owned());
+        }
+        let ruling = self.setup.policy.rule(&tool);
+        let always_asks = matches!(tool.spec().approve, Approve::Always);
+        let (verdict, rule) = if ruling.verdict == Verdict::Deny {
+            (Verdict::Deny, ruling.rule)
+        } else if self.view.is_unknown(&digest) {
+            let rule = "the same call was started before and may have had its effect";
+            (Verdict::Ask, rule.to_owned())
+        } else if ruling.verdict == Verdict::Ask
+            && !always_asks
+            && self.view.is_approved(tool.name(), &digest)
+        {
+            (Verdict::Allow, "approved for this session".to_owned())
+        } else {
+            (ruling.verdict, ruling.rule)
+        };
+        self.out.event(Event::Decision {
+            call: call.id.clone(),
+            verdict,
+            rule: rule.clone(),
+        });
+        let state = match verdict {
+            Verdict::Allow => State::Ready,
+            Verdict::Ask => State::ToAsk { rule },
+            Verdict::Deny => {
+                self.guard.settle(mark, "denied".to_owned());
+                let text = format!(
+                    "Denied, not run: {rule}. Only the user can change that, by taking the tool off the policy's \
+                     `deny` list. Go on without it, or tell them."
+                );
+                return Call::answered(call.id, call.name, Status::Denied, text);
+            }
+        };
+        Call::new(call.id, tool, arguments, digest, mark, state)
+    }
+
+    pub(super) fn guard_spoke(&mut self, call: &str, rung: Rung) {
+        let verdict = match rung {
+            Rung::Fresh => return,
+            Rung::Note => GuardVerdict::Note,
+            Rung::Refuse => GuardVerdict::Refuse,
+            Rung::Stop => GuardVerdict::Stop,
+        };
+        self.out.event(Event::Guard {
+            call: call.to_owned(),
+            verdict,
+        });
+    }
+}
+
+/// What the model reads of a call that a person refused, or that nobody could be asked about.
+pub(super) fn denied_text(tool: &str, rule: &str, asked: bool) -> String {
+    if asked {
+        return "Denied, not run: the user refused this call. Do not send it again unless they ask for it."
+            .to_owned();
+    }
+    format!(
+        "Denied, not run: {rule}, and nobody could be asked. The user can let it run by adding `{tool}` to the policy's \
+         `allow` list, or by being there to answer. Go on without it, or tell them."
+    )
+}
+
+/// Returns the arguments as they will run, for a person's eyes: the values of secret ones are masked.
+pub(super) fn masked(tool: &Tool, arguments: &ValidArguments) -> String {
+    let secret = tool.spec().secret;
+    if secret.is_empty() {
+        return arguments.text().to_owned();
+    }
+    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(arguments.text()) else {
+        return "{}".to_owned();
+    };
+    for (name, value) in &mut members {
+        if secret.contains(&name.as_str()) {
+            *value = "***".into();
+        }
+    }
+    serde_json::Value::Object(members).to_string()
+}
+
+fn cut_text(call: &ToolCall) -> String {
+    format!(
+        "Tool call to `{}` was not run: the output limit cut its arguments after {} characters. Send less at once, for \
+         example in several calls.",
+        clip(&call.name, NAME_CHARS),
+        call.arguments.chars().count()
+    )
+}
+
+fn unknown_text(name: &str, tools: &Toolset) -> String {
+    let shown = clip(name, NAME_CHARS);
+    if tools.is_empty() {
+        return format!("There is no tool `{shown}`; there are no tools at all. Answer without.");
+    }
+    let near = nearest(name, tools);
+    if near.is_empty() {
+        let names: Vec<_> = tools
+            .iter()
+            .take(20)
+            .map(|tool| format!("`{}`", tool.name()))
+            .collect();
+        return format!("There is no tool `{shown}`. Tools: {}.", names.join(", "));
+    }
+    format!(
+        "There is no tool `{shown}`; did you mean {}?",
+        near.join(" or ")
+    )
+}
+
+/// Returns the registered names most like `name`, best first, at most three, in backticks.
+fn nearest(name: &str, tools: &Toolset) -> Vec<String> {
+    let plain = |text: &str| -> String {
+        text.chars()
+            .take(NAME_CHARS)
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect()
+    };
+    let wanted = plain(name);
+    let mut near: Vec<_> = tools
+        .iter()
+        .filter_map(|tool| {
+            let other = plain(tool.name());
+            let distance = distance(&wanted, &other);
+            let part = !wanted.is_empty() && (other.contains(&wanted) || wanted.contains(&other));
+            (part || distance * 3 <= other.len().max(wanted.len()))
+                .then_some((distance, tool.name()))
+        })
+        .collect();
+    near.sort_unstable();
+    near.into_iter()
+        .take(3)
+        .map(|(_, name)| format!("`{name}`"))
+        .collect()
+}
+
+/// Counts the letters to change, add or drop between two short words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let change = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

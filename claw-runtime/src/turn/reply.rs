@@ -1,0 +1,176 @@
+//! Reads a model's reply: text, calls and faults, the same for native calls and for calls in prose.
+
+use super::ids::Ids;
+use crate::event::ReAsk;
+use crate::fallback;
+use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
+use crate::provider::{Protocol, Reply};
+use crate::registry::Toolset;
+use crate::session::View;
+
+/// Characters of a faulty reply that the model is shown again.
+const SAID_CHARS: usize = 2_000;
+
+/// What a reply holds.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// What enters the journal, calls last and with their ids.
+    pub(super) content: Vec<ContentBlock>,
+    pub(super) calls: Vec<Asked>,
+    pub(super) stop: Option<StopReason>,
+    /// What looked like calls and cannot be read, in words for the model.
+    pub(super) fault: Option<String>,
+    /// The faulty text, bounded.
+    pub(super) said: String,
+}
+
+/// A call as the model asked for it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) call: ToolCall,
+    /// Whether the output limit cut its arguments.
+    pub(super) cut: bool,
+}
+
+impl Reading {
+    /// Tells whether the reply says nothing and asks for nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && !self.content.iter().any(is_said)
+    }
+
+    pub(super) fn text(&self) -> String {
+        text_of(&self.content)
+    }
+
+    pub(super) fn re_ask(&self) -> Option<ReAsk> {
+        let fault = self.fault.clone()?;
+        Some(ReAsk {
+            said: self.said.clone(),
+            fault,
+        })
+    }
+}
+
+/// Reads a reply that may call tools.
+pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &View) -> Reading {
+    let Reply {
+        content,
+        cut_calls,
+        stop,
+        ..
+    } = reply;
+    let (sent, mut content): (Vec<_>, Vec<_>) = content
+        .into_iter()
+        .filter(is_sayable)
+        .partition(|block| matches!(block, ContentBlock::ToolCall(_)));
+    let mut ids = Ids::new(view);
+    let mut calls: Vec<Asked> = Vec::new();
+    if protocol != Protocol::Chat {
+        let whole = sent.into_iter().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some((call, false)),
+            _ => None,
+        });
+        let cut = cut_calls.into_iter().map(|call| (call, true));
+        for (mut call, cut) in whole.chain(cut) {
+            call.id = ids.next(&call.id);
+            calls.push(Asked { call, cut });
+        }
+    }
+    let mut reading = Reading::default();
+    if protocol == Protocol::Prompt {
+        let prose = text_of(&content);
+        let found = fallback::find(&prose, &stop, tools);
+        content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
+        if !found.reasoning.trim().is_empty() {
+            content.push(ContentBlock::Reasoning {
+                text: found.reasoning,
+            });
+        }
+        if !found.text.trim().is_empty() {
+            content.push(ContentBlock::text(found.text));
+        }
+        calls.extend(found.calls.into_iter().map(|call| Asked {
+            call: ToolCall {
+                id: ids.next(""),
+                name: call.name,
+                arguments: call.arguments,
+            },
+            cut: false,
+        }));
+        if !found.faults.is_empty() {
+            let faults: Vec<_> = found
+                .faults
+                .into_iter()
+                .map(|fault| fault.message)
+                .collect();
+            reading.fault = Some(faults.join("\n"));
+            reading.said = clip(&prose, SAID_CHARS);
+        }
+    }
+    content.extend(
+        calls
+            .iter()
+            .map(|asked| ContentBlock::ToolCall(asked.call.clone())),
+    );
+    reading.stop = Some(stop_reason(stop, &calls));
+    reading.content = content;
+    reading.calls = calls;
+    reading
+}
+
+/// Reads a reply whose calls do not count: the wrap-up, and what came before a stream broke.
+pub(super) fn read_text(
+    content: Vec<ContentBlock>,
+    protocol: Protocol,
+    tools: &Toolset,
+) -> Vec<ContentBlock> {
+    let mut content: Vec<_> = content
+        .into_iter()
+        .filter(|block| is_sayable(block) && !matches!(block, ContentBlock::ToolCall(_)))
+        .collect();
+    if protocol == Protocol::Prompt {
+        let found = fallback::find(&text_of(&content), &StopReason::Stop, tools);
+        content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
+        if !found.text.trim().is_empty() {
+            content.push(ContentBlock::text(found.text));
+        }
+    }
+    content
+}
+
+/// Tells whether a model can say such a block at all.
+fn is_sayable(block: &ContentBlock) -> bool {
+    match block {
+        ContentBlock::ToolResult(_) => false,
+        ContentBlock::Text { text } => !text.trim().is_empty(),
+        _ => true,
+    }
+}
+
+fn is_said(block: &ContentBlock) -> bool {
+    !matches!(
+        block,
+        ContentBlock::Reasoning { .. } | ContentBlock::Opaque { .. }
+    )
+}
+
+/// The content decides, not the provider's word.
+fn stop_reason(stop: StopReason, calls: &[Asked]) -> StopReason {
+    match stop {
+        stop if calls.iter().any(|asked| asked.cut) => match stop {
+            StopReason::ContentFilter => stop,
+            _ => StopReason::Length,
+        },
+        _ if !calls.is_empty() => StopReason::ToolCalls,
+        StopReason::ToolCalls => StopReason::Stop,
+        stop => stop,
+    }
+}
+
+/// Returns the beginning of `text`, at most `chars` characters and a mark that it was cut.
+pub(super) fn clip(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

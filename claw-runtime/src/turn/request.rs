@@ -1,0 +1,383 @@
+//! Asking a model: rounds, attempts, retries, the next model of the chain.
+
+use std::time::Duration;
+
+use super::reply::{Reading, clip, read, read_text};
+use super::{Command, Phase, Timer, Turn};
+use crate::event::{EndReason, Event, Fact, ReAsk};
+use crate::message::{ContentBlock, StopReason, Usage, text_of};
+use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
+
+/// Characters of a failure's message that are kept.
+const MESSAGE_CHARS: usize = 500;
+const EMPTY: &str = "Your last reply was empty. Answer the user, or call a tool.";
+
+/// A request of a round, over all its attempts.
+#[derive(Debug, Default)]
+pub(super) struct Asking {
+    /// Attempts of the round, over all models.
+    attempt: u32,
+    /// Attempts of this request at this model.
+    tries: u32,
+    re_asks: u32,
+    empty_replies: u32,
+    /// Why the model is asked again.
+    re_ask: Option<ReAsk>,
+    /// Whether something of the running reply reached the user.
+    shown: bool,
+    /// Whether the next attempt waits for its timer, so that nothing is under way.
+    paused: bool,
+    /// Why the turn wraps up, when this is the wrap-up.
+    wrap_up: Option<EndReason>,
+}
+
+impl Asking {
+    pub(super) fn wrap_up(reason: EndReason, fault: String) -> Self {
+        Self {
+            wrap_up: Some(reason),
+            re_ask: Some(ReAsk {
+                said: String::new(),
+                fault,
+            }),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn wraps_up(&self) -> Option<&EndReason> {
+        self.wrap_up.as_ref()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused
+    }
+}
+
+impl Turn {
+    /// Begins the next round, or wraps up when there is a reason to.
+    pub(super) fn next_round(&mut self) {
+        if let Some(reason) = self.stop.take() {
+            return self.wrap_up(reason);
+        }
+        if self.round >= self.setup.limits.rounds {
+            let limit = format!("{} rounds", self.setup.limits.rounds);
+            return self.wrap_up(EndReason::Limit { limit });
+        }
+        self.round += 1;
+        self.phase = Phase::Asking(Asking::default());
+        self.request();
+    }
+
+    /// Makes one attempt.
+    pub(super) fn request(&mut self) {
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
+        let Some(target) = self.setup.targets.get(self.target).cloned() else {
+            let message = "the agent has no model".to_owned();
+            return self.fail(FailureClass::NotFound, message);
+        };
+        asking.attempt += 1;
+        asking.tries += 1;
+        asking.shown = false;
+        asking.paused = false;
+        self.requests += 1;
+        self.unread = false;
+        let (round, tool_choice) = match asking.wrap_up {
+            Some(_) => (self.round + 1, ToolChoice::None),
+            None => (self.round, ToolChoice::Auto),
+        };
+        self.out.durable(Event::ModelRequest {
+            round,
+            attempt: asking.attempt,
+            target: target.clone(),
+            tool_choice,
+            re_ask: asking.re_ask.clone(),
+        });
+        self.out.command(Command::Request {
+            target,
+            tool_choice,
+        });
+    }
+
+    pub(super) fn shown(&mut self) {
+        if let Phase::Asking(asking) = &mut self.phase {
+            asking.shown = true;
+        }
+    }
+
+    /// Returns the request that is under way.
+    fn asking(&mut self) -> Option<&mut Asking> {
+        match &mut self.phase {
+            Phase::Asking(asking) if !asking.paused => Some(asking),
+            _ => None,
+        }
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.setup
+            .targets
+            .get(self.target)
+            .map_or(Protocol::Chat, |target| target.protocol)
+    }
+
+    /// Takes a finished reply.
+    pub(super) fn reply(&mut self, reply: Reply) {
+        let Some(asking) = self.asking() else { return };
+        let wrap_up = asking.wrap_up.clone();
+        let usage = reply.usage;
+        if let Some(usage) = usage {
+            self.usage += usage;
+        }
+        if let Some(reason) = wrap_up {
+            return self.wrapped_up(reply, reason);
+        }
+        self.continued = false;
+        let reading = read(reply, self.protocol(), &self.setup.tools, &self.view);
+        if !reading.calls.is_empty() {
+            self.begun.clear();
+            self.begin_calls(reading, usage);
+        } else if let Some(re_ask) = reading.re_ask() {
+            // The faulty text is no message, but it was paid for.
+            self.said(Vec::new(), reading.stop, usage);
+            self.ask_again(re_ask);
+        } else if reading.is_empty() {
+            self.empty_reply(reading, usage);
+        } else {
+            self.answered(reading, usage);
+        }
+    }
+
+    pub(super) fn said(
+        &mut self,
+        content: Vec<ContentBlock>,
+        stop: Option<StopReason>,
+        usage: Option<Usage>,
+    ) {
+        self.out.event(Event::Assistant {
+            content,
+            stop: stop.unwrap_or(StopReason::Stop),
+            usage,
+            incomplete: false,
+        });
+    }
+
+    fn answered(&mut self, reading: Reading, usage: Option<Usage>) {
+        let stop = reading.stop.clone();
+        self.begun.push_str(&reading.text());
+        self.said(reading.content, reading.stop, usage);
+        if self.unread {
+            self.begun.clear();
+            return self.next_round();
+        }
+        let reason = match stop {
+            Some(StopReason::Pause) => return self.next_round(),
+            Some(StopReason::Length) => EndReason::Limit {
+                limit: "the model's output limit".to_owned(),
+            },
+            Some(StopReason::ContentFilter) => EndReason::Failed {
+                class: FailureClass::Filtered,
+                message: "the provider's filter cut the answer".to_owned(),
+            },
+            _ => EndReason::Answered,
+        };
+        self.finish(reason);
+    }
+
+    fn empty_reply(&mut self, reading: Reading, usage: Option<Usage>) {
+        let stop = reading.stop.clone();
+        self.said(reading.content, reading.stop, usage);
+        let most = self.setup.limits.empty_replies;
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
+        let (class, message) = match stop {
+            Some(StopReason::ContentFilter) => (
+                FailureClass::Filtered,
+                "the provider's filter took the whole answer",
+            ),
+            _ if asking.empty_replies < most => {
+                asking.empty_replies += 1;
+                asking.tries = 0;
+                asking.re_ask = Some(ReAsk {
+                    said: String::new(),
+                    fault: EMPTY.to_owned(),
+                });
+                return self.request();
+            }
+            Some(StopReason::Length) => (
+                FailureClass::BadResponse,
+                "the output limit was used up before the model said anything",
+            ),
+            _ => (
+                FailureClass::BadResponse,
+                "the model sent an empty reply, also when asked again",
+            ),
+        };
+        self.fail(class, message.to_owned());
+    }
+
+    /// Asks again with the fault named, as often as the limits say; then wraps up.
+    fn ask_again(&mut self, re_ask: ReAsk) {
+        let most = self.setup.limits.re_asks;
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
+        if asking.re_asks < most {
+            asking.re_asks += 1;
+            asking.tries = 0;
+            asking.re_ask = Some(re_ask);
+            return self.request();
+        }
+        self.wrap_up(EndReason::Failed {
+            class: FailureClass::MalformedCall,
+            message: clip(&re_ask.fault, MESSAGE_CHARS),
+        });
+    }
+
+    /// Takes a failed attempt.
+    pub(super) fn failed(&mut self, error: ProviderError) {
+        let Some(asking) = self.asking() else { return };
+        let (shown, wrap_up) = (asking.shown, asking.wrap_up.clone());
+        let ProviderError {
+            class,
+            message,
+            retry_after,
+            partial,
+            ..
+        } = error;
+        let message = clip(&message, MESSAGE_CHARS);
+        let said = text_of(&partial);
+        if shown {
+            self.keep_partial(partial);
+        }
+        self.out.event(Event::ModelFailed {
+            class,
+            message: message.clone(),
+        });
+        if let Some(reason) = wrap_up {
+            return self.finish_composed(reason);
+        }
+        match class {
+            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native => self.learn_no_tools(),
+            FailureClass::MalformedCall => self.ask_again(ReAsk {
+                said: clip(&said, MESSAGE_CHARS),
+                fault: format!(
+                    "Your tool call could not be read: {message}. Send it again as one complete JSON object, or answer \
+                     without it."
+                ),
+            }),
+            // What the user has seen is not taken back: the model goes on from there, once.
+            class if class.is_retryable() && shown => {
+                if self.continued {
+                    return self.fail(class, message);
+                }
+                self.continued = true;
+                self.next_round();
+            }
+            class if class.is_retryable() => self.retry(class, message, retry_after),
+            FailureClass::Quota
+            | FailureClass::NotFound
+            | FailureClass::Auth
+            | FailureClass::ToolsUnsupported => self.next_target(class, message),
+            // A request that is refused for its form or content is refused by the next model for the same reason.
+            _ => self.fail(class, message),
+        }
+    }
+
+    /// Keeps what reached the user of a reply that broke off.
+    fn keep_partial(&mut self, partial: Vec<ContentBlock>) {
+        let content = read_text(partial, self.protocol(), &self.setup.tools);
+        let text = text_of(&content);
+        if text.trim().is_empty() {
+            return;
+        }
+        self.begun.push_str(&text);
+        self.out.event(Event::Assistant {
+            content,
+            stop: StopReason::Other("broken off".to_owned()),
+            usage: None,
+            incomplete: true,
+        });
+    }
+
+    /// Asks the same again in prose; not an attempt, for the model has not been asked in a way it understands.
+    fn learn_no_tools(&mut self) {
+        let Some(target) = self.setup.targets.get_mut(self.target) else {
+            return;
+        };
+        target.protocol = Protocol::Prompt;
+        let (provider, model) = (target.provider.clone(), target.model.clone());
+        if !self.view.has_learnt(&provider, &model, Fact::NoNativeTools) {
+            self.out.event(Event::Learnt {
+                provider,
+                model,
+                fact: Fact::NoNativeTools,
+            });
+        }
+        if let Phase::Asking(asking) = &mut self.phase {
+            asking.tries -= 1;
+        }
+        self.request();
+    }
+
+    fn retry(&mut self, class: FailureClass, message: String, retry_after: Option<Duration>) {
+        let limits = &self.setup.limits;
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
+        let too_long = retry_after.is_some_and(|wait| wait > limits.retry_after);
+        if too_long || asking.tries >= limits.attempts {
+            return self.next_target(class, message);
+        }
+        asking.paused = true;
+        let after =
+            retry_after.unwrap_or_else(|| backoff(asking.tries, self.setup.seed ^ self.requests));
+        let timer = Timer::Retry {
+            request: self.requests,
+        };
+        self.out.command(Command::Arm { timer, after });
+    }
+
+    /// Goes on with the next model of the chain and stays there.
+    fn next_target(&mut self, class: FailureClass, message: String) {
+        if self.target + 1 >= self.setup.targets.len() {
+            return self.fail(class, message);
+        }
+        self.target += 1;
+        if let Phase::Asking(asking) = &mut self.phase {
+            asking.tries = 0;
+        }
+        self.request();
+    }
+
+    fn fail(&mut self, class: FailureClass, message: String) {
+        self.finish_composed(EndReason::Failed { class, message });
+    }
+}
+
+/// Returns 1, 2, 4 … seconds, give or take a tenth.
+fn backoff(tries: u32, seed: u64) -> Duration {
+    let base = 1_000_u64 << tries.saturating_sub(1).min(5);
+    // One round of splitmix64 spreads neighbouring seeds.
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let tenth = base / 10;
+    Duration::from_millis(base - tenth + (z ^ (z >> 31)) % (2 * tenth + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::backoff;
+
+    #[test]
+    fn pauses_double_and_vary_by_a_tenth() {
+        for seed in 0..1_000 {
+            for (tries, base) in [(1, 1_000), (2, 2_000), (3, 4_000), (40, 32_000)] {
+                let pause = backoff(tries, seed).as_millis();
+                assert!(pause >= base * 9 / 10 && pause <= base * 11 / 10, "{pause}");
+            }
+        }
+        assert_ne!(backoff(1, 1), backoff(1, 2));
+    }
+}
