@@ -4,7 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use claw_runtime::provider::Provider;
+use claw_runtime::provider::openai_chat::Quirks;
+use claw_runtime::provider::presets::{self, PRESETS, Preset};
+use claw_runtime::provider::{Capabilities, OpenAiChat, Provider};
 use secrecy::SecretString;
 
 use super::exit::{Exit, Failure};
@@ -26,86 +28,26 @@ impl Choice {
     }
 }
 
-/// A service claw knows by name.
-struct Known {
-    name: &'static str,
-    base_url: &'static str,
-    key_env: Option<&'static str>,
-    /// The model taken where none is named; empty for the first one listed.
-    model: &'static str,
-}
+/// Models taken where none is named; of other services the first one listed.
+const USUAL: &[(&str, &str)] = &[
+    ("openai", "gpt-5-mini"),
+    ("openrouter", "openrouter/auto"),
+    ("mistral", "mistral-medium-latest"),
+    ("qwen", "qwen-plus"),
+];
 
-const fn hosted(
-    name: &'static str,
-    base_url: &'static str,
-    key_env: &'static str,
-    model: &'static str,
-) -> Known {
-    Known {
-        name,
-        base_url,
-        key_env: Some(key_env),
-        model,
-    }
-}
-
-const fn local(name: &'static str, base_url: &'static str) -> Known {
-    Known {
-        name,
-        base_url,
-        key_env: None,
-        model: "",
-    }
-}
-
-/// In the order in which they are looked for.
-const KNOWN: &[Known] = &[
-    hosted(
-        "openai",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        "gpt-5-mini",
-    ),
-    hosted(
-        "deepseek",
-        "https://api.deepseek.com/v1",
-        "DEEPSEEK_API_KEY",
-        "deepseek-chat",
-    ),
-    hosted(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        "openrouter/auto",
-    ),
-    hosted(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        "MISTRAL_API_KEY",
-        "mistral-medium-latest",
-    ),
-    hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", ""),
-    hosted(
-        "moonshot",
-        "https://api.moonshot.ai/v1",
-        "MOONSHOT_API_KEY",
-        "",
-    ),
-    hosted(
-        "dashscope",
-        "https://dashscope.aliyuncs.com/compatible-mode/v1",
-        "DASHSCOPE_API_KEY",
-        "qwen-plus",
-    ),
-    hosted(
-        "minimax",
-        "https://api.minimax.io/v1",
-        "MINIMAX_API_KEY",
-        "",
-    ),
-    local("ollama", "http://127.0.0.1:11434/v1"),
-    local("llamacpp", "http://127.0.0.1:8080/v1"),
-    local("lmstudio", "http://127.0.0.1:1234/v1"),
+/// Parts of the names of models that do not chat.
+const NO_CHAT: &[&str] = &[
+    "embed",
+    "whisper",
+    "tts",
+    "moderation",
+    "guard",
+    "rerank",
+    "image",
+    "audio",
+    "transcribe",
+    "ocr",
 ];
 
 /// The name of a service that is known by its address alone.
@@ -142,7 +84,7 @@ pub(crate) async fn choose(
         let service = Service::of(config, name)?;
         return settle(service, String::new(), "the first provider configured").await;
     }
-    for known in KNOWN {
+    for known in PRESETS {
         if let Some(variable) = known.key_env.filter(|name| variable(name).is_some()) {
             let service = Service::of(config, known.name)?;
             return settle(service, String::new(), &format!("`{variable}` is set")).await;
@@ -192,7 +134,7 @@ fn named(config: &Config, text: &str) -> Result<(Service, String), Failure> {
             .providers
             .keys()
             .map(String::as_str)
-            .chain(KNOWN.iter().map(|known| known.name))
+            .chain(PRESETS.iter().map(|known| known.name))
     };
     let failure = Failure::usage(format!("model `{text}`: there is no provider `{provider}`"));
     Err(match nearest(provider, names()) {
@@ -238,8 +180,12 @@ async fn first_listed(provider: &dyn Provider) -> Result<String, Failure> {
     match tokio::time::timeout(LISTING, provider.models()).await {
         Ok(Ok(models)) => models
             .into_iter()
-            .next()
-            .ok_or_else(|| failed("it has none".to_owned())),
+            .find(|model| {
+                !NO_CHAT
+                    .iter()
+                    .any(|part| model.to_lowercase().contains(part))
+            })
+            .ok_or_else(|| failed("it has none for chat".to_owned())),
         Ok(Err(error)) => Err(failed(error.to_string())),
         Err(_) => Err(failed(format!("no answer within {LISTING:?}"))),
     }
@@ -247,7 +193,7 @@ async fn first_listed(provider: &dyn Provider) -> Result<String, Failure> {
 
 /// Looks for local servers, all at once, and returns the first in the order of the table.
 async fn running(config: &Config) -> Option<Choice> {
-    let local = || KNOWN.iter().filter(|known| known.key_env.is_none());
+    let local = || PRESETS.iter().filter(|known| known.key_env.is_none());
     let knocks: Vec<_> = local()
         .map(|known| tokio::spawn(answers(known.base_url)))
         .collect();
@@ -284,17 +230,18 @@ struct Service {
     base_url: String,
     key: Option<SecretString>,
     model: String,
+    quirks: Quirks,
     config: ProviderConfig,
 }
 
 impl Service {
     fn is_known(config: &Config, name: &str) -> bool {
-        config.providers.contains_key(name) || KNOWN.iter().any(|known| known.name == name)
+        config.providers.contains_key(name) || presets::named(name).is_some()
     }
 
     /// Puts together what the settings and the table say about the service.
     fn of(config: &Config, name: &str) -> Result<Self, Failure> {
-        let known = KNOWN.iter().find(|known| known.name == name);
+        let known = presets::named(name);
         let own = config.providers.get(name).cloned().unwrap_or_default();
         let base_url = config
             .base_url
@@ -310,11 +257,15 @@ impl Service {
             .models
             .first()
             .cloned()
-            .or_else(|| known.map(|known| known.model.to_owned()))
+            .or_else(|| {
+                let usual = USUAL.iter().find(|(provider, _)| *provider == name);
+                usual.map(|(_, model)| (*model).to_owned())
+            })
             .unwrap_or_default();
         Ok(Self {
             name: name.to_owned(),
             key: key(name, &own, known, config.base_url.is_some())?,
+            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
             base_url,
             model,
             config: own,
@@ -322,11 +273,19 @@ impl Service {
     }
 
     fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
-        let _ = (self.base_url, self.key, self.config);
-        Err(Failure::new(
-            Exit::NoModel,
-            format!("provider `{}` is not built in", self.name),
-        ))
+        let native = self.config.native_tools.unwrap_or(true);
+        let mut provider = OpenAiChat::new(self.name, &self.base_url, self.key)
+            .map_err(Failure::usage)?
+            .quirks(self.quirks)
+            .declare(Capabilities {
+                native_tools: native,
+                parallel_calls: native,
+                ..Capabilities::FULL
+            });
+        for (name, value) in &self.config.headers {
+            provider = provider.header(name, value).map_err(Failure::usage)?;
+        }
+        Ok(Arc::new(provider))
     }
 }
 
@@ -334,7 +293,7 @@ impl Service {
 fn key(
     name: &str,
     own: &ProviderConfig,
-    known: Option<&Known>,
+    known: Option<&Preset>,
     own_address: bool,
 ) -> Result<Option<SecretString>, Failure> {
     if let Some(file) = &own.key_file {

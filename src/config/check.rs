@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::Config;
+use super::{Config, LimitsConfig};
 use crate::nearest::nearest;
 
 /// Why the settings cannot be used.
@@ -81,6 +81,8 @@ enum Form {
     Each(&'static [(&'static str, Form)]),
     /// A table with free keys.
     Headers,
+    /// The table of limits.
+    Limits,
 }
 
 const ROOT: &[(&str, Form)] = &[
@@ -93,7 +95,7 @@ const ROOT: &[(&str, Form)] = &[
     ("discover", Form::Value),
     ("providers", Form::Each(PROVIDER)),
     ("policy", Form::Table(POLICY)),
-    ("limits", Form::Table(LIMITS)),
+    ("limits", Form::Limits),
 ];
 
 const PROVIDER: &[(&str, Form)] = &[
@@ -111,26 +113,6 @@ const POLICY: &[(&str, Form)] = &[
     ("ask", Form::Value),
     ("deny", Form::Value),
 ];
-
-const LIMITS: &[(&str, Form)] = &[
-    ("rounds", Form::Value),
-    ("calls_per_round", Form::Value),
-    ("calls_per_turn", Form::Value),
-    ("active_time", Form::Value),
-    ("re_asks", Form::Value),
-    ("empty_replies", Form::Value),
-    ("attempts", Form::Value),
-    ("call_timeout", Form::Value),
-    ("output_chars", Form::Value),
-    ("same_invalid_call", Form::Value),
-    ("retry_after", Form::Value),
-    ("max_output_tokens", Form::Value),
-];
-
-/// Returns the names of the limits, for their environment variables.
-pub(super) fn limit_names() -> impl Iterator<Item = &'static str> {
-    LIMITS.iter().map(|(name, _)| *name)
-}
 
 /// Checks one layer: syntax, keys, then types and values.
 pub(super) fn check(text: &str) -> Result<(), Fault> {
@@ -168,7 +150,7 @@ fn keys(
                      `key_env`, or the file with `key_file`, under `[providers.NAME]`"
                 )
             } else {
-                unknown(name, known, path)
+                unknown(name, known.iter().map(|(word, _)| *word), path)
             };
             return Err(Fault {
                 at: key.span(),
@@ -188,6 +170,18 @@ fn keys(
                     }
                 }
             }
+            Form::Limits => {
+                let names = LimitsConfig::NAMES.iter().copied();
+                if let Some((key, _)) = inner
+                    .iter()
+                    .find(|(key, _)| names.clone().all(|name| name != key.get_ref()))
+                {
+                    return Err(Fault {
+                        at: key.span(),
+                        message: unknown(key.get_ref(), names, &format!("{path}{name}.")),
+                    });
+                }
+            }
             Form::Headers => {
                 if let Some((key, _)) = inner.iter().find(|(key, _)| is_secret(key.get_ref())) {
                     return Err(Fault {
@@ -204,13 +198,12 @@ fn keys(
     Ok(())
 }
 
-fn unknown(name: &str, known: &[(&'static str, Form)], path: &str) -> String {
-    let words = || known.iter().map(|(word, _)| *word);
-    match nearest(name, words()) {
+fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone, path: &str) -> String {
+    match nearest(name, known.clone()) {
         Some(word) => format!("unknown key `{path}{name}`; did you mean `{path}{word}`?"),
         None => format!(
             "unknown key `{path}{name}`; expected one of {}",
-            words()
+            known
                 .map(|word| format!("`{word}`"))
                 .collect::<Vec<_>>()
                 .join(", ")
@@ -330,7 +323,11 @@ mod tests {
             .map(|line| format!("{}\n", line.trim_start_matches("//!").trim_start()))
             .collect();
         assert_eq!(check(&docs), Ok(()));
-        for name in limit_names().chain(ROOT.iter().map(|(name, _)| *name)) {
+        for name in LimitsConfig::NAMES
+            .iter()
+            .copied()
+            .chain(ROOT.iter().map(|(name, _)| *name))
+        {
             assert!(docs.contains(name), "`{name}` is not documented");
         }
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::Config;
-use super::check::{ConfigError, check, limit_names, plain};
+use super::check::{ConfigError, check, plain};
+use super::{Config, LimitsConfig};
 
 /// A config file must not fill the memory.
 const LARGEST: u64 = 1024 * 1024;
@@ -140,10 +140,10 @@ fn merge(into: &mut Table, layer: Table) {
 
 /// Returns the set variables in the order of their table, each with its key and value.
 fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Value)> {
-    let limits = limit_names().map(|name| {
+    let limits = LimitsConfig::NAMES.iter().map(|name| {
         (
             format!("CLAW_LIMITS_{}", name.to_ascii_uppercase()),
-            vec!["limits", name],
+            vec!["limits", *name],
         )
     });
     VARIABLES

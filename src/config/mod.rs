@@ -38,24 +38,30 @@
 //! call_timeout = "2m"
 //! output_chars = 12000
 //! same_invalid_call = 2
+//! repeats_noted = 3
+//! repeats_refused = 5
+//! repeats_stopped = 7
+//! failures_in_row = 10
+//! wrap_up_time = "1m"
 //! retry_after = "1m"
 //! max_output_tokens = 4096
 //! ```
 
 mod check;
+mod limits;
 mod load;
 mod value;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use claw_runtime::limits::Limits;
 use claw_runtime::policy::Policy;
 use serde::Deserialize;
 
 pub(crate) use check::ConfigError;
+pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Loaded, Sources, load};
-pub(crate) use value::{Address, EnvName, Profile, Span, Zone};
+pub(crate) use value::{Address, EnvName, Profile, Zone};
 
 /// Every setting, with what nobody set left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -119,45 +125,6 @@ impl PolicyConfig {
             allow: self.allow.clone(),
             ask: self.ask.clone(),
             deny: self.deny.clone(),
-        }
-    }
-}
-
-/// Bounds of a turn, as far as they are set.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct LimitsConfig {
-    rounds: Option<u32>,
-    calls_per_round: Option<u32>,
-    calls_per_turn: Option<u32>,
-    active_time: Option<Span>,
-    re_asks: Option<u32>,
-    empty_replies: Option<u32>,
-    attempts: Option<u32>,
-    call_timeout: Option<Span>,
-    output_chars: Option<usize>,
-    same_invalid_call: Option<u32>,
-    retry_after: Option<Span>,
-    max_output_tokens: Option<u64>,
-}
-
-impl LimitsConfig {
-    /// Returns the runtime's limits: the defaults where nothing is set.
-    pub(crate) fn limits(&self) -> Limits {
-        let or = Limits::default();
-        Limits {
-            rounds: self.rounds.unwrap_or(or.rounds),
-            calls_per_round: self.calls_per_round.unwrap_or(or.calls_per_round),
-            calls_per_turn: self.calls_per_turn.unwrap_or(or.calls_per_turn),
-            active_time: self.active_time.map_or(or.active_time, |span| span.0),
-            re_asks: self.re_asks.unwrap_or(or.re_asks),
-            empty_replies: self.empty_replies.unwrap_or(or.empty_replies),
-            attempts: self.attempts.unwrap_or(or.attempts),
-            call_timeout: self.call_timeout.map_or(or.call_timeout, |span| span.0),
-            output_chars: self.output_chars.unwrap_or(or.output_chars),
-            same_invalid_call: self.same_invalid_call.unwrap_or(or.same_invalid_call),
-            retry_after: self.retry_after.map_or(or.retry_after, |span| span.0),
-            max_output_tokens: self.max_output_tokens.or(or.max_output_tokens),
         }
     }
 }

@@ -169,6 +169,12 @@ impl FromStr for Zone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
+impl From<Span> for Duration {
+    fn from(span: Span) -> Self {
+        span.0
+    }
+}
+
 /// The longest duration: far more than a turn needs, and nowhere near an overflow of a clock.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
