@@ -41,6 +41,7 @@ pub struct Agent {
     inner: Arc<Inner>,
 }
 
+#[derive(Clone)]
 struct Inner {
     models: Vec<Model>,
     tools: Toolset,
@@ -55,6 +56,7 @@ struct Inner {
     abandoned: Arc<Abandoned>,
 }
 
+#[derive(Clone)]
 struct Model {
     provider: Arc<dyn Provider>,
     name: String,
@@ -113,6 +115,18 @@ impl Agent {
     /// Fails when the store does.
     pub async fn session(&self, id: &str) -> Result<Session, AgentError> {
         Session::open(self.clone(), id).await
+    }
+
+    /// Returns an agent that asks this model instead; everything else is shared, the session store too.
+    pub fn with_model(&self, provider: Arc<dyn Provider>, name: impl Into<String>) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.models = vec![Model {
+            provider,
+            name: name.into(),
+        }];
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
@@ -184,7 +198,7 @@ impl AgentBuilder {
     }
 
     /// Adds all of these values to the state.
-    pub fn states(mut self, state: StateMap) -> Self {
+    pub fn state_map(mut self, state: StateMap) -> Self {
         self.state.extend(state);
         self
     }
