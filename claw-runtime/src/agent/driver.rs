@@ -190,15 +190,15 @@ impl<'r> Work<'r> {
                 rule,
             } => {
                 let approval = &self.agent.approval;
-                let session = self.lease.session.clone();
-                let request = ApprovalRequest {
-                    session,
-                    call: call.clone(),
-                    tool,
-                    arguments,
-                    rule,
-                };
+                let session = &self.lease.session;
                 self.asks.push(Box::pin(async move {
+                    let request = ApprovalRequest {
+                        session,
+                        call: &call,
+                        tool: &tool,
+                        arguments: &arguments,
+                        rule: &rule,
+                    };
                     let answer: Answer = approval.ask(request).await;
                     Input::Approval {
                         call,

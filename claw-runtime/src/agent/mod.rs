@@ -228,8 +228,8 @@ impl AgentBuilder {
     }
 
     /// Sets the folder the agent works in.
-    pub fn workspace(mut self, workspace: Arc<Workspace>) -> Self {
-        self.workspace = Some(workspace);
+    pub fn workspace(mut self, workspace: impl Into<Arc<Workspace>>) -> Self {
+        self.workspace = Some(workspace.into());
         self
     }
 

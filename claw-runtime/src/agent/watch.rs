@@ -9,22 +9,22 @@ use crate::provider::Delta;
 pub trait Approval: Send + Sync {
     /// Asks, and waits for the answer. [`Answer::Unanswered`] denies, naming the rule. Dropping the future withdraws the
     /// question.
-    fn ask<'a>(&'a self, request: ApprovalRequest) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Answer>;
 }
 
 /// What a person is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApprovalRequest {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApprovalRequest<'a> {
     /// The session.
-    pub session: String,
+    pub session: &'a str,
     /// The call's id.
-    pub call: String,
+    pub call: &'a str,
     /// The tool.
-    pub tool: String,
+    pub tool: &'a str,
     /// The arguments as they will run, secrets masked.
-    pub arguments: String,
+    pub arguments: &'a str,
     /// The rule that asks.
-    pub rule: String,
+    pub rule: &'a str,
 }
 
 /// Answers every question with [`Answer::Unanswered`]: for programs without a person.
@@ -32,7 +32,7 @@ pub struct ApprovalRequest {
 pub struct Nobody;
 
 impl Approval for Nobody {
-    fn ask<'a>(&'a self, _: ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async { Answer::Unanswered })
     }
 }

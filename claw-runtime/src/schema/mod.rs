@@ -11,9 +11,25 @@ pub(crate) mod node;
 pub(crate) mod render;
 pub(crate) mod slot;
 mod types;
+
+mod check;
+mod coerce;
+mod expected;
+mod json;
+mod number;
+mod reader;
+mod report;
+mod signature;
+mod tree;
 mod validate;
 
+#[cfg(test)]
+mod tests;
+
+pub use coerce::Coerce;
 pub use cursor::Cursor;
 pub use input::{State, ToolInput};
 pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
-pub use validate::{Coerce, Invalid, Note, Problem, Schema, Unknown, Valid, validate};
+pub use report::{Invalid, Problem};
+pub use tree::Schema;
+pub use validate::{Note, Unknown, Valid, validate};
