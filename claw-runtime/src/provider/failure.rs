@@ -166,7 +166,9 @@ fn looks_secret(word: &str) -> bool {
 pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let about_form = !matches!(status, Some(401 | 403 | 408 | 409 | 429));
-    if status == Some(402) || has(&QUOTA) {
+    // Gemini says `quota` of a limit that is over in a minute, too.
+    let passes = has(&["retry in", "per minute", "perminute"]);
+    if status == Some(402) || (has(&QUOTA) && !passes) {
         return FailureClass::Quota;
     }
     if about_form && has(&CONTEXT) {
@@ -286,13 +288,17 @@ fn refuses_tools(text: &str) -> bool {
     let of_a_part = has(&[
         "schema",
         "tools[",
-        "tools.",
+        "tools.0",
+        "tools.1",
+        ".parameters",
+        "'parameters'",
+        "`parameters`",
+        "'strict'",
+        "`strict`",
         "parallel",
-        "strict",
         "tool_choice",
         "tool choice",
-        "parameters",
-        "format",
+        "response_format",
     ]);
     of_tools && refused && !of_a_part
 }
@@ -399,6 +405,16 @@ mod tests {
                 Some(400),
                 "registry.ollama.ai/library/gemma:2b does not support tools",
                 ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "the model does not support tools. for more information, see the restrictions.",
+                ToolsUnsupported,
+            ),
+            (
+                Some(429),
+                "resource_exhausted you exceeded your current quota. please retry in 17s.",
+                RateLimit,
             ),
             (
                 Some(400),

@@ -245,6 +245,7 @@ impl Chunks {
         let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
             return self.complain(json, whole);
         };
+        self.progress += u64::from(chunk.prompt_progress.is_some());
         let mut choices = chunk.choices.iter().flatten();
         if let Some(error) = chunk.error.or(choices.find_map(|choice| choice.error)) {
             let error = format!("{{\"error\":{}}}", error.get());
@@ -254,7 +255,6 @@ impl Chunks {
             }
         } else if chunk.choices.is_none() && chunk.usage.is_none() {
             // An event of a kind this version does not know is skipped; a whole body of it is no answer.
-            self.progress += u64::from(chunk.prompt_progress.is_some());
             return self.complain(json, whole) || !whole;
         } else if whole && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
             return false;
