@@ -183,10 +183,10 @@ async fn a_whole_reply_and_a_streamed_one_are_the_same() {
     let mut piece = body.clone();
     piece["choices"][0]["delta"] = piece["choices"][0]["message"].take();
     let pieces = format!("data: {piece}\n\n");
-    let server = Server::start([json_answer(200, &body), stream(&[&pieces, DONE])]).await;
+    let server = Server::start([stream(&[&pieces, DONE]), json_answer(200, &body)]).await;
     let provider = provider(&server);
-    let reply = whole(&provider).await.unwrap();
-    assert_eq!(streamed(&provider).await.unwrap(), reply);
+    let reply = streamed(&provider).await.unwrap();
+    assert_eq!(whole(&provider).await.unwrap(), reply);
     assert_eq!(reply.stop, StopReason::ToolCalls);
     assert_eq!(reply.content.len(), 3);
     let usage = Usage {
@@ -197,8 +197,8 @@ async fn a_whole_reply_and_a_streamed_one_are_the_same() {
     };
     assert_eq!(reply.usage, Some(usage));
     let received = server.received();
-    assert_eq!(received[0].json().get("stream"), None);
-    assert!(received[0].head.contains("accept: application/json"));
+    assert_eq!(received[1].json().get("stream"), None);
+    assert!(received[1].head.contains("accept: application/json"));
     assert_eq!(server.connections().0, 1, "the connection is used again");
 }
 
