@@ -289,6 +289,21 @@ fn a_call_whose_effect_is_unknown_asks_before_it_runs_again() {
 }
 
 #[test]
+fn a_call_that_a_crash_left_unknown_asks_in_the_next_turn() {
+    let mut world = World::new([calls(&[("send", "{}")]), says("Sent.")]);
+    world.policy = allow_all();
+    let ran = start(&world);
+    let started = ran
+        .events
+        .iter()
+        .rposition(|event| matches!(event, Event::Intent { .. }));
+    let crashed: View = ran.events[..=started.unwrap()].iter().collect();
+    world.answers = vec![Answer::Deny];
+    let next = run(&world, crashed, "two");
+    assert_eq!((next.asked.len(), next.started.len()), (1, 0));
+}
+
+#[test]
 fn a_reused_or_missing_id_becomes_a_new_one() {
     let again = |id: &str| {
         let content = vec![
@@ -681,6 +696,10 @@ fn time_used_up_wraps_up_and_a_wrap_up_that_hangs_is_composed() {
     assert_eq!(
         (limit(&ran), ran.outcome.text.as_str()),
         ("1800 s of active time", "As far as I got.")
+    );
+    assert_eq!(
+        (ran.stopped.len(), statuses(&ran)),
+        (1, vec![Status::Cancelled])
     );
     let ran = start(&World::new([Act::Hang]));
     assert_eq!(ran.requests.len(), 2);
