@@ -1,1 +1,67 @@
-//! x
+//! claw turns ordinary functions into an AI agent.
+//!
+//! ```no_run
+//! use claw::prelude::*;
+//!
+//! fn main() -> std::process::ExitCode {
+//!     claw::main()
+//! }
+//! ```
+//!
+//! Every `#[tool]` function linked into the program is a tool of its agent. The program has `chat` (in a terminal),
+//! `run "prompt"` (one shot, `--json` for programs), `tools list|show|call` and `doctor`; its settings stand in
+//! `claw.toml`.
+//!
+//! Programs with a surface of their own build an [`Agent`](agent::Agent) and open [`Session`](agent::Session)s:
+//!
+//! ```no_run
+//! # async fn f(provider: std::sync::Arc<dyn claw::provider::Provider>) -> Result<(), claw::agent::AgentError> {
+//! use claw::prelude::*;
+//!
+//! let agent = Agent::builder()
+//!     .model(provider, "some-model")
+//!     .tools(Toolset::linked()?)
+//!     .build()?;
+//! let outcome = agent.session("first").await?.run("How warm is it in Oslo?").await?;
+//! println!("{}", outcome.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! - `cli` (default): the program behind `main`, its config file and terminal.
+//! - `tools` (default): the built-in tools.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+// Expansions of `#[tool]` name `::claw`, in this crate too.
+extern crate self as claw;
+
+// Without this line the crate is not linked, and its tools are missing without an error.
+#[cfg(feature = "tools")]
+use claw_tools as _;
+
+#[cfg(feature = "cli")]
+mod cli;
+#[cfg(feature = "cli")]
+mod config;
+#[cfg(feature = "cli")]
+mod nearest;
+#[cfg(feature = "cli")]
+mod program;
+
+#[cfg(feature = "cli")]
+pub use program::{Program, main, program};
+
+#[doc(hidden)]
+pub use claw_runtime::__private;
+#[doc(inline)]
+pub use claw_runtime::*;
+pub use {serde, serde_json};
+
+/// What nearly every program with tools imports.
+pub mod prelude {
+    pub use claw_runtime::agent::{Agent, Session};
+    pub use claw_runtime::registry::Toolset;
+    pub use claw_runtime::tool::{ToolContext, ToolError, ToolOutput};
+}

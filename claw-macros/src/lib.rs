@@ -1,1 +1,20 @@
-//! x
+//! Compile time of claw: reads a function, writes its schema and shim.
+//!
+//! The macros are documented where they are exported, in `claw`.
+
+mod arg;
+mod docs;
+mod errors;
+mod keys;
+mod literal;
+mod property;
+mod tool;
+
+/// Turns a function into a tool. See the documentation of `claw::tool`.
+#[proc_macro_attribute]
+pub fn tool(
+    attr: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    tool::expand(attr.into(), item.into()).into()
+}

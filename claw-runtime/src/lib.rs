@@ -6,10 +6,12 @@ extern crate self as claw;
 
 pub mod agent;
 pub mod digest;
+mod dispatch;
 pub mod event;
 pub mod fallback;
 pub mod limits;
 pub mod message;
+pub mod nearest;
 pub mod policy;
 pub mod provider;
 pub mod registry;
@@ -17,6 +19,9 @@ pub mod schema;
 pub mod session;
 pub mod tool;
 pub mod turn;
+
+pub use claw_macros::tool;
+pub use schema::{State, ToolInput};
 
 #[doc(hidden)]
 #[path = "private.rs"]

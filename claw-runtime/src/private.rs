@@ -4,7 +4,18 @@ pub use linkme;
 pub use serde;
 pub use serde_json;
 
-use crate::tool::ToolEntry;
+pub use crate::schema::Coerce;
+pub use crate::schema::cursor::Cursor;
+pub use crate::schema::input::{Probe, State, ToolInput, Via, ViaSchemars, slot, source, take};
+pub use crate::schema::node::{
+    Bounds, Constraint, Kind, Named, Node, Num, Preset, Property, Source, takes,
+};
+pub use crate::schema::slot::{Known, Slot, members, parse};
+pub use crate::tool::returns::{Otherwise, Out, Returned, Whole, convert, failure};
+pub use crate::tool::{
+    Approve, Effect, Origin, Prepared, Reject, Shim, Spec, ToolContext, ToolDef, ToolEntry,
+    ToolError, ToolOutput,
+};
 
 /// Every linked tool. The number is new with each incompatible `ToolEntry`, so that two versions of claw in one program
 /// do not read each other's entries.

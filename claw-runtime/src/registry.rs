@@ -1,7 +1,7 @@
 //! Every tool a program has, and the toolset one agent may use.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::tool::{StateMap, Tool, ToolEntry};
 
@@ -10,7 +10,13 @@ use crate::tool::{StateMap, Tool, ToolEntry};
 pub struct Toolset {
     tools: Arc<[Arc<Tool>]>,
     index: Arc<HashMap<String, usize>>,
-    digest: Arc<str>,
+    definitions: Arc<OnceLock<Definitions>>,
+}
+
+#[derive(Debug)]
+struct Definitions {
+    json: String,
+    digest: String,
 }
 
 /// Why a toolset cannot be built.
@@ -88,18 +94,10 @@ impl Toolset {
             .enumerate()
             .map(|(at, tool)| (tool.name().to_owned(), at))
             .collect();
-        let digest = crate::digest::of(
-            tools
-                .iter()
-                .map(|tool| tool.name())
-                .collect::<Vec<_>>()
-                .join("\n")
-                .as_bytes(),
-        );
         Ok(Self {
             tools: tools.into(),
             index: Arc::new(index),
-            digest: digest.into(),
+            definitions: Arc::default(),
         })
     }
 
@@ -138,9 +136,35 @@ impl Toolset {
         self.tools.len()
     }
 
-    /// Returns a digest of the toolset: equal for equal tools.
+    /// Returns the definitions of all tools as one JSON array of name, description and input schema: what a model is
+    /// told. Written once, when first asked for.
+    pub fn definitions(&self) -> &str {
+        &self.defined().json
+    }
+
+    /// Returns the SHA-256 of [`Toolset::definitions`]: equal for equal tools.
     pub fn digest(&self) -> &str {
-        &self.digest
+        &self.defined().digest
+    }
+
+    fn defined(&self) -> &Definitions {
+        self.definitions.get_or_init(|| {
+            let mut json = String::from("[");
+            for tool in self.iter() {
+                if json.len() > 1 {
+                    json.push(',');
+                }
+                let quoted = |text: &str| serde_json::Value::from(text).to_string();
+                let (name, description) = (quoted(tool.name()), quoted(&tool.spec().description));
+                let schema = tool.input_schema();
+                json.push_str(&format!(
+                    "{{\"name\":{name},\"description\":{description},\"input_schema\":{schema}}}"
+                ));
+            }
+            json.push(']');
+            let digest = crate::digest::of(json.as_bytes());
+            Definitions { json, digest }
+        })
     }
 
     /// Checks that every tool finds the state it needs.
@@ -168,4 +192,35 @@ fn place(tool: &Tool) -> String {
         Some(origin) => format!("{}:{}", origin.file, origin.line),
         None => "added at run time".to_owned(),
     }
+}
+
+/// Lists tools by the paths of their functions, for [`Toolset::of`]: for a part of the linked tools, or where linker
+/// sections do not work.
+///
+/// ```
+/// use claw::tool;
+///
+/// /// Adds two numbers.
+/// #[tool(effect = pure)]
+/// fn add(
+///     /// The first.
+///     a: i32,
+///     /// The second.
+///     b: i32,
+/// ) -> i32 {
+///     a + b
+/// }
+///
+/// # extern crate claw_runtime as claw;
+/// let toolset = claw::registry::Toolset::of(claw::tools![add])?;
+/// assert!(toolset.get("add").is_some());
+/// # Ok::<(), claw::registry::RegistryError>(())
+/// ```
+#[macro_export]
+macro_rules! tools {
+    ($($path:path),* $(,)?) => {{
+        static TOOLS: &[$crate::tool::ToolEntry] =
+            &[$(<$path as $crate::tool::ToolDef>::ENTRY),*];
+        TOOLS
+    }};
 }

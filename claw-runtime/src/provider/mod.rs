@@ -3,13 +3,29 @@
 //! A provider makes exactly one attempt per call. Retry, backoff and the choice of another model belong to the turn,
 //! because they are journaled.
 
+mod assemble;
+mod calls;
+mod failure;
+#[cfg(feature = "http")]
+mod http;
+pub mod openai_chat;
+pub mod presets;
+pub mod scripted;
+mod sse;
+mod surrogates;
 mod target;
+mod think;
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "http")]
+pub use http::Timeouts;
+#[cfg(feature = "http")]
+pub use openai_chat::{OpenAiChat, SetupError};
+pub use scripted::Scripted;
 pub use target::{Protocol, Target};
 
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
@@ -25,12 +41,13 @@ pub trait Provider: Send + Sync {
 
     /// Makes one attempt and returns the finished reply.
     ///
-    /// With a `sink` the reply is streamed and each piece is handed over as it comes; the returned reply is the same
-    /// either way. Dropping the future cancels the request.
+    /// The request is encoded before this returns; the future borrows nothing of it, so the conversation may go on
+    /// being used. With a `sink` the reply is streamed and each piece is handed over as it comes; the returned reply is
+    /// the same either way. Dropping the future cancels the request.
     fn complete<'a>(
         &'a self,
-        request: Request<'a>,
-        sink: Option<&'a mut (dyn DeltaSink + 'a)>,
+        request: Request<'_>,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
 
     /// Returns the models the service offers.
@@ -43,6 +60,12 @@ pub trait Provider: Send + Sync {
 pub trait DeltaSink: Send {
     /// Takes the next piece.
     fn delta(&mut self, delta: Delta);
+}
+
+impl<S: DeltaSink + ?Sized> DeltaSink for &mut S {
+    fn delta(&mut self, delta: Delta) {
+        (**self).delta(delta);
+    }
 }
 
 /// A piece of a growing block.

@@ -1,12 +1,35 @@
 //! What arguments a tool takes, and whether a call brings them.
 //!
-//! Three forms of one thing. [`Node`]: const data made by the compiler, with the JSON Schema as pre-escaped
-//! [`Piece`]s; joined once, when a toolset is built. The reader behind a tool's shim: the fast path, straight from the
-//! call's text. [`Schema`]: the JSON Schema read back into a tree, for tools of this program and for tools that arrive
-//! at run time alike; [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
+//! Three forms of one thing. [`Node`]: const data made by the compiler, joined to JSON Schema text once, when a toolset
+//! is built. The reader behind a tool's shim: the fast path, straight from the call's text into slots. [`Schema`]: the
+//! JSON Schema read back into a tree, for tools of this program and for tools that arrive at run time alike;
+//! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
 
-mod node;
+pub(crate) mod cursor;
+pub(crate) mod input;
+pub(crate) mod node;
+pub(crate) mod render;
+pub(crate) mod slot;
+mod types;
+
+mod check;
+mod coerce;
+mod expected;
+mod json;
+mod number;
+mod reader;
+mod report;
+mod signature;
+mod tree;
 mod validate;
 
-pub use node::{Kind, Node, Piece};
-pub use validate::{Coerce, Invalid, Note, Problem, Schema, Unknown, Valid, validate};
+#[cfg(test)]
+mod tests;
+
+pub use coerce::Coerce;
+pub use cursor::Cursor;
+pub use input::{State, ToolInput};
+pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
+pub use report::{Invalid, Problem};
+pub use tree::Schema;
+pub use validate::{Note, Unknown, Valid, validate};

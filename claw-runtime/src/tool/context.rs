@@ -115,6 +115,11 @@ impl StateMap {
             .insert(TypeId::of::<T>(), (type_name::<T>(), Box::new(value)));
     }
 
+    /// Takes over all values of `other`; they replace earlier ones of the same type.
+    pub fn extend(&mut self, other: Self) {
+        self.values.extend(other.values);
+    }
+
     /// Returns the value of type `T`.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.values

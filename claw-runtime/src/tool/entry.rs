@@ -1,13 +1,12 @@
 //! What `#[tool]` leaves in the program: const data and one function pointer a tool.
 
 use std::any::TypeId;
+use std::borrow::Cow;
 use std::fmt;
 
-use futures_util::future::BoxFuture;
-use serde_json::Value;
-
 use super::{Spec, ToolContext, ToolError, ToolOutput};
-use crate::schema::{Node, Piece};
+use crate::schema::Property;
+use futures_util::future::BoxFuture;
 
 /// One tool as the compiler left it.
 pub struct ToolEntry {
@@ -15,29 +14,12 @@ pub struct ToolEntry {
     pub spec: Spec,
     /// The parameters in order, injected ones too.
     pub properties: &'static [Property],
-    /// The JSON Schema of the arguments.
-    pub schema: &'static [Piece],
-    /// Whether a parameter's schema is known only at run time; such a tool has no fast path.
-    pub foreign: bool,
     /// Whether the function is sync.
     pub is_sync: bool,
     /// Reads arguments and calls the function.
     pub shim: Shim,
-    /// The state it needs from its agent.
-    pub needs: &'static [Need],
     /// Where it was declared.
     pub origin: Origin,
-}
-
-impl ToolEntry {
-    /// Joins the schema: as providers get it, and as claw reads it.
-    pub(crate) fn render(&self) -> (String, Value) {
-        let _ = self.schema;
-        (
-            String::from("{\"type\":\"object\"}"),
-            serde_json::json!({"type": "object"}),
-        )
-    }
 }
 
 /// Reads the arguments and, given a context, calls the function. Without a context it only checks.
@@ -59,7 +41,7 @@ pub struct Reject {
     /// The argument, where one is known.
     pub name: Option<&'static str>,
     /// What is wrong.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// Byte offset in the text.
     pub at: usize,
 }
@@ -73,17 +55,6 @@ impl fmt::Display for Reject {
     }
 }
 
-/// One parameter.
-#[derive(Debug)]
-pub struct Property {
-    /// Its name on the wire.
-    pub name: &'static str,
-    /// Other names it is read under.
-    pub aliases: &'static [&'static str],
-    /// Its schema; `None` when its value is injected.
-    pub node: Option<&'static Node>,
-}
-
 /// A state type a tool needs.
 #[derive(Clone, Copy)]
 pub struct Need {
@@ -91,6 +62,12 @@ pub struct Need {
     pub name: fn() -> &'static str,
     /// The type.
     pub id: fn() -> TypeId,
+}
+
+impl fmt::Debug for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Need").field(&(self.name)()).finish()
+    }
 }
 
 /// Where a tool was declared.
@@ -104,6 +81,15 @@ pub struct Origin {
     pub file: &'static str,
     /// The line.
     pub line: u32,
+}
+
+impl fmt::Debug for ToolEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolEntry")
+            .field("spec", &self.spec)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Names a tool function for [`tools!`](crate::tools); implemented by `#[tool]`.

@@ -3,6 +3,7 @@
 mod context;
 mod entry;
 mod output;
+pub(crate) mod returns;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -12,17 +13,20 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::schema::Property;
 pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
-pub use entry::{Need, Origin, Prepared, Property, Reject, Shim, ToolDef, ToolEntry};
+pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
-use crate::schema::{Coerce, Schema, Unknown, Valid, validate};
+use crate::schema::{Coerce, Schema, Unknown, Valid, render, validate};
 
 /// What is declared about a tool.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// What the model calls it: `[A-Za-z_][A-Za-z0-9_-]*`, at most 64 characters.
     pub name: Cow<'static, str>,
+    /// What people call it; empty for the name.
+    pub title: Cow<'static, str>,
     /// What it does, for the model.
     pub description: Cow<'static, str>,
     /// The policy group: `fs`, `search`, `web`, `runtime`, `memory`, `sessions`, or an own one; empty for none.
@@ -47,6 +51,8 @@ pub struct Spec {
     pub net: &'static [&'static str],
     /// Arguments that are secret: masked in reports, events and approvals.
     pub secret: &'static [&'static str],
+    /// Names of the secrets the tool may be given.
+    pub secrets: &'static [&'static str],
     /// How far arguments may be coerced; `None` is safe, or strict for a destructive tool.
     pub coerce: Option<Coerce>,
 }
@@ -56,6 +62,7 @@ impl Spec {
     pub const fn new(name: Cow<'static, str>, description: Cow<'static, str>) -> Self {
         Self {
             name,
+            title: Cow::Borrowed(""),
             description,
             group: Cow::Borrowed(""),
             effect: Effect::Once,
@@ -68,6 +75,7 @@ impl Spec {
             writes: &[],
             net: &[],
             secret: &[],
+            secrets: &[],
             coerce: None,
         }
     }
@@ -140,6 +148,8 @@ pub type Handler = Arc<
 struct Parsed {
     json: Arc<str>,
     schema: Schema,
+    /// Whether a part of the schema is known only at run time; such a tool has no fast path.
+    foreign: bool,
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
@@ -198,12 +208,13 @@ impl Tool {
         }
     }
 
-    /// Returns the state the tool needs from its agent.
-    pub fn needs(&self) -> &'static [Need] {
-        match &self.body {
-            Body::Linked(entry) => entry.needs,
+    /// Iterates over the state the tool needs from its agent.
+    pub fn needs(&self) -> impl Iterator<Item = Need> {
+        let properties = match &self.body {
+            Body::Linked(entry) => entry.properties,
             Body::Dynamic { .. } => &[],
-        }
+        };
+        properties.iter().filter_map(|property| property.need)
     }
 
     /// Returns the canonical JSON Schema of the arguments as text.
@@ -218,13 +229,17 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, value) = match &self.body {
-                Body::Linked(entry) => entry.render(),
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone()),
+            let (json, value, foreign) = match &self.body {
+                Body::Linked(entry) => {
+                    let rendered = render::object(entry.properties);
+                    (rendered.text, rendered.value, rendered.foreign)
+                }
+                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), true),
             };
             Parsed {
                 json: json.into(),
-                schema: Schema::parse(&value),
+                schema: Schema::parse(&value).with_secret(self.spec.secret),
+                foreign,
             }
         })
     }
@@ -236,7 +251,7 @@ impl Tool {
     /// Returns the report for the model when the arguments do not fit.
     pub fn validate(&self, arguments: &str) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
-            && !entry.foreign
+            && !self.parsed().foreign
             && (entry.shim)(None, arguments).is_ok()
         {
             return Ok(ValidArguments {
@@ -255,9 +270,8 @@ impl Tool {
         } else {
             Unknown::Refuse
         };
-        let Valid { value, notes } = validate(schema, arguments, coerce, unknown)
+        let Valid { text, notes, .. } = validate(schema, arguments, coerce, unknown)
             .map_err(|invalid| invalid.report(self.name(), schema))?;
-        let text = value.to_string();
         if let Body::Linked(entry) = &self.body
             && let Err(reject) = (entry.shim)(None, &text)
         {

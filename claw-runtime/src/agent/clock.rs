@@ -1,0 +1,71 @@
+//! The active time of a turn: it stands still while only a person is waited for.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::turn::{Millis, Timer};
+
+/// Active time, and the timers that run on it.
+#[derive(Debug)]
+pub(super) struct Clock {
+    past: Duration,
+    running_since: Option<Instant>,
+    timers: Vec<(Timer, Duration)>,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self {
+            past: Duration::ZERO,
+            running_since: Some(Instant::now()),
+            timers: Vec::new(),
+        }
+    }
+
+    fn active(&self) -> Duration {
+        self.past
+            + self
+                .running_since
+                .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        Millis::try_from(self.active().as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    /// Stops or resumes the clock.
+    pub(super) fn set_running(&mut self, running: bool) {
+        match (running, self.running_since) {
+            (true, None) => self.running_since = Some(Instant::now()),
+            (false, Some(since)) => {
+                self.past += since.elapsed();
+                self.running_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts a timer; an earlier one of the same name is replaced.
+    pub(super) fn arm(&mut self, timer: Timer, after: Duration) {
+        self.timers.retain(|(armed, _)| *armed != timer);
+        self.timers.push((timer, self.active() + after));
+    }
+
+    /// Waits for the next timer and removes it; for ever when there is none or the clock stands still.
+    pub(super) async fn fired(&mut self) -> Timer {
+        let next = self
+            .timers
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, (_, due))| *due)
+            .map(|(at, _)| at);
+        match next {
+            Some(at) if self.running_since.is_some() => {
+                tokio::time::sleep(self.timers[at].1.saturating_sub(self.active())).await;
+                self.timers.swap_remove(at).0
+            }
+            _ => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The driver: performs what the turn machine commands, and tells it what came of it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::clock::Clock;
+use super::{Agent, AgentError, ApprovalRequest, Inner, Observer};
+use crate::dispatch::{self, Finished, Job};
+use crate::event::{Answer, Event, TurnOutcome};
+use crate::fallback;
+use crate::message::text_of;
+use crate::provider::{
+    Delta, DeltaSink, FailureClass, Protocol, ProviderError, Reply, Request, Target, ToolChoice,
+};
+use crate::session::{Barrier, Lease, View};
+use crate::tool::{CallInfo, ToolContext, ValidArguments};
+use crate::turn::{Command, Input, Setup, Turn};
+
+/// How many progress lines may wait; more are dropped, for they only inform.
+const PROGRESS_LINES: usize = 64;
+
+impl Agent {
+    pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
+        let inner = &self.inner;
+        let seed = lease
+            .session
+            .bytes()
+            .fold(events, |seed, byte| seed.rotate_left(7) ^ u64::from(byte));
+        Setup {
+            tools: inner.tools.clone(),
+            policy: inner.policy.clone(),
+            limits: inner.limits.clone(),
+            targets: self.targets(view),
+            system: crate::digest::of(inner.system.as_bytes()),
+            seed,
+        }
+    }
+}
+
+/// Keeps the system prompt and the tool definitions as blobs, before an event names their digests.
+pub(super) async fn keep_context(
+    agent: &Agent,
+    lease: &Lease,
+    view: &View,
+) -> Result<(), AgentError> {
+    let inner = &agent.inner;
+    let known = view.context();
+    if known.is_none_or(|(system, _)| system != crate::digest::of(inner.system.as_bytes())) {
+        inner.store.put_blob(lease, inner.system.as_bytes()).await?;
+    }
+    if known.is_none_or(|(_, toolset)| toolset != inner.tools.digest()) {
+        inner
+            .store
+            .put_blob(lease, inner.tools.definitions().as_bytes())
+            .await?;
+    }
+    Ok(())
+}
+
+/// Drives one turn to its end. Returns the outcome and how many events were appended.
+pub(super) async fn drive(
+    agent: &Inner,
+    lease: &Lease,
+    turn: &mut Turn,
+    first: Input,
+    token: &CancellationToken,
+    observer: &mut dyn Observer,
+) -> (TurnOutcome, u64) {
+    let watch = Watch {
+        observer: Mutex::new(observer),
+        shown: AtomicBool::new(false),
+    };
+    let mut work = Work::new(agent, lease, &watch, token);
+    let mut appended = 0;
+    let mut input = first;
+    loop {
+        let mut step = turn.step(work.clock.now(), input);
+        while !step.append.is_empty() {
+            let barrier = step.barrier.unwrap_or(Barrier::Buffered);
+            let next = match agent.store.append(lease, &step.append, barrier).await {
+                Ok(()) => {
+                    appended += step.append.len() as u64;
+                    step.append.iter().for_each(|event| work.event(event));
+                    Input::Appended
+                }
+                Err(error) => Input::AppendFailed {
+                    message: error.to_string(),
+                },
+            };
+            step = turn.step(work.clock.now(), next);
+        }
+        for command in step.commands {
+            if let Some(outcome) = work.perform(turn, command) {
+                return (outcome, appended);
+            }
+        }
+        input = work.next().await;
+    }
+}
+
+/// What is under way.
+struct Work<'r> {
+    agent: &'r Inner,
+    lease: &'r Lease,
+    watch: &'r Watch<'r>,
+    token: &'r CancellationToken,
+    cancelled: bool,
+    clock: Clock,
+    request: Option<BoxFuture<'r, Result<Reply, ProviderError>>>,
+    /// Whether the text of the last reply reached the observer while it came.
+    live: bool,
+    calls: FuturesUnordered<BoxFuture<'r, Finished>>,
+    stops: HashMap<String, CancellationToken>,
+    asks: FuturesUnordered<BoxFuture<'r, Input>>,
+    progress: (
+        mpsc::Sender<(String, String)>,
+        mpsc::Receiver<(String, String)>,
+    ),
+    ready: VecDeque<Input>,
+}
+
+impl<'r> Work<'r> {
+    fn new(
+        agent: &'r Inner,
+        lease: &'r Lease,
+        watch: &'r Watch<'r>,
+        token: &'r CancellationToken,
+    ) -> Self {
+        Self {
+            agent,
+            lease,
+            watch,
+            token,
+            cancelled: false,
+            clock: Clock::start(),
+            request: None,
+            live: false,
+            calls: FuturesUnordered::new(),
+            stops: HashMap::new(),
+            asks: FuturesUnordered::new(),
+            progress: mpsc::channel(PROGRESS_LINES),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Shows an appended event; the text of a reply that did not stream comes first, as one delta.
+    fn event(&self, event: &Event) {
+        let mut observer = self.watch.observer();
+        if let Event::Assistant { content, .. } = event
+            && !self.live
+        {
+            let text = text_of(content);
+            if !text.is_empty() {
+                observer.delta(&Delta::Text { text });
+            }
+        }
+        observer.event(event);
+    }
+
+    fn perform(&mut self, turn: &Turn, command: Command) -> Option<TurnOutcome> {
+        match command {
+            Command::Request {
+                target,
+                tool_choice,
+            } => self.request(turn, &target, tool_choice),
+            Command::AbortRequest => self.request = None,
+            Command::Run {
+                call,
+                tool,
+                arguments,
+                timeout,
+            } => self.run(call, &tool, arguments, timeout),
+            Command::Stop { call } => {
+                if let Some(stop) = self.stops.get(&call) {
+                    stop.cancel();
+                }
+            }
+            Command::Ask {
+                call,
+                tool,
+                arguments,
+                digest,
+                rule,
+            } => {
+                let approval = &self.agent.approval;
+                let session = &self.lease.session;
+                self.asks.push(Box::pin(async move {
+                    let request = ApprovalRequest {
+                        session,
+                        call: &call,
+                        tool: &tool,
+                        arguments: &arguments,
+                        rule: &rule,
+                    };
+                    let answer: Answer = approval.ask(request).await;
+                    Input::Approval {
+                        call,
+                        digest,
+                        answer,
+                    }
+                }));
+            }
+            Command::Arm { timer, after } => self.clock.arm(timer, after),
+            Command::Finish(outcome) => return Some(outcome),
+        }
+        None
+    }
+
+    fn request(&mut self, turn: &Turn, target: &Target, tool_choice: ToolChoice) {
+        let agent = self.agent;
+        let model = agent
+            .models
+            .iter()
+            .find(|model| model.provider.name() == target.provider && model.name == target.model);
+        let Some(model) = model else {
+            let message = format!("there is no model `{}:{}`", target.provider, target.model);
+            self.ready.push_back(Input::Failed(ProviderError::new(
+                FailureClass::NotFound,
+                message,
+            )));
+            return;
+        };
+        let prompted = target.protocol == Protocol::Prompt;
+        let offered = target.protocol == Protocol::Native && !agent.tools.is_empty();
+        let capabilities = model.provider.capabilities(&model.name);
+        let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
+        // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
+        self.live = streams && !prompted;
+        self.watch.shown.store(false, Ordering::Relaxed);
+        let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, self.live) {
+            (false, _) => None,
+            (true, true) => Some(Box::new(self.watch)),
+            (true, false) => Some(Box::new(Unseen)),
+        };
+        let messages = turn.request_messages();
+        let (system, messages) = match prompted {
+            true => (
+                fallback::system(&agent.system, &agent.tools).into(),
+                fallback::messages(&messages).into(),
+            ),
+            false => (std::borrow::Cow::Borrowed(&*agent.system), messages),
+        };
+        let request = Request {
+            model: &model.name,
+            system: &system,
+            messages: &messages,
+            tools: offered.then_some(&agent.tools),
+            tool_choice,
+            max_output_tokens: agent.limits.max_output_tokens,
+            stop: if prompted { fallback::STOP } else { &[] },
+        };
+        self.request = Some(model.provider.complete(request, sink));
+    }
+
+    fn run(
+        &mut self,
+        call: String,
+        name: &str,
+        arguments: ValidArguments,
+        timeout: std::time::Duration,
+    ) {
+        let Some(tool) = self.agent.tools.get(name) else {
+            // The machine looked it up in this very toolset.
+            tracing::error!(tool = name, "a call to run names no tool");
+            return;
+        };
+        let stop = self.token.child_token();
+        let lines = self.progress.0.clone();
+        let id = call.clone();
+        let ctx = ToolContext::new(CallInfo {
+            session_id: self.lease.session.clone(),
+            call_id: call.clone(),
+            cancel: stop.clone(),
+            deadline: Some(std::time::Instant::now() + timeout),
+            workspace: self.agent.workspace.clone(),
+            state: self.agent.state.clone(),
+            progress: Some(Arc::new(move |line: &str| {
+                // A full queue drops the line: progress only informs.
+                let _ = lines.try_send((id.clone(), line.to_owned()));
+            })),
+        });
+        self.stops.insert(call.clone(), stop.clone());
+        let job = Job {
+            call,
+            tool: tool.clone(),
+            ctx,
+            arguments,
+            timeout,
+            stop,
+            output_chars: self.agent.limits.output_chars,
+            abandoned: self.agent.abandoned.clone(),
+        };
+        self.calls.push(Box::pin(dispatch::run(job)));
+    }
+
+    /// Waits for the next thing the turn must hear of.
+    async fn next(&mut self) -> Input {
+        loop {
+            if let Some(input) = self.ready.pop_front() {
+                return input;
+            }
+            let waits_for_person =
+                !self.asks.is_empty() && self.calls.is_empty() && self.request.is_none();
+            self.clock.set_running(!waits_for_person);
+            tokio::select! {
+                biased;
+                () = self.token.cancelled(), if !self.cancelled => {
+                    self.cancelled = true;
+                    self.asks.clear();
+                    return Input::Cancel;
+                }
+                Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
+                Some(finished) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.stops.remove(&finished.call);
+                    let input = self.keep(finished).await;
+                    return input;
+                }
+                reply = poll(&mut self.request) => {
+                    self.request = None;
+                    if self.watch.shown.load(Ordering::Relaxed) {
+                        self.ready.push_back(Input::Shown);
+                    }
+                    self.ready.push_back(match reply {
+                        Ok(reply) => Input::Reply(reply),
+                        Err(error) => Input::Failed(error),
+                    });
+                }
+                Some(answer) = self.asks.next(), if !self.asks.is_empty() => return answer,
+                timer = self.clock.fired() => return Input::Fired(timer),
+            }
+        }
+    }
+
+    /// Keeps the whole of an output that had to be cut, so that it can be read later.
+    async fn keep(&self, finished: Finished) -> Input {
+        let Finished {
+            call,
+            status,
+            content,
+            whole,
+        } = finished;
+        let blob = match whole {
+            Some(whole) => match self
+                .agent
+                .store
+                .put_blob(self.lease, whole.as_bytes())
+                .await
+            {
+                Ok(digest) => Some(digest),
+                Err(error) => {
+                    tracing::warn!(%error, call, "the whole output of a call was not kept");
+                    None
+                }
+            },
+            None => None,
+        };
+        Input::Outcome {
+            call,
+            status,
+            content,
+            blob,
+        }
+    }
+}
+
+/// Polls the running request; pends while there is none.
+async fn poll(
+    request: &mut Option<BoxFuture<'_, Result<Reply, ProviderError>>>,
+) -> Result<Reply, ProviderError> {
+    match request {
+        Some(request) => request.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The observer, shared between the turn and the running request: both live on one task, so the lock is never waited
+/// for.
+struct Watch<'o> {
+    observer: Mutex<&'o mut dyn Observer>,
+    shown: AtomicBool,
+}
+
+impl<'o> Watch<'o> {
+    fn observer(&self) -> MutexGuard<'_, &'o mut dyn Observer> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DeltaSink for &Watch<'_> {
+    fn delta(&mut self, delta: Delta) {
+        if matches!(delta, Delta::Text { .. }) {
+            self.shown.store(true, Ordering::Relaxed);
+        }
+        self.observer().delta(&delta);
+    }
+}
+
+/// Takes the pieces of a reply that nobody sees yet: the request streams all the same, for its idle timer.
+struct Unseen;
+
+impl DeltaSink for Unseen {
+    fn delta(&mut self, _: Delta) {}
+}

@@ -1,0 +1,269 @@
+//! An agent: a model, the tools it may use and the rules it works under; and the sessions people have with it.
+
+mod clock;
+mod driver;
+mod session;
+mod watch;
+
+use std::any::Any;
+use std::sync::Arc;
+
+pub use session::{Canceller, Session};
+pub use watch::{Approval, ApprovalRequest, Nobody, Observer};
+
+use crate::dispatch::Abandoned;
+use crate::event::Fact;
+use crate::limits::Limits;
+use crate::policy::Policy;
+use crate::provider::{Protocol, Provider, Target};
+use crate::registry::{RegistryError, Toolset};
+use crate::session::{MemoryStore, SessionStore, StoreError, View};
+use crate::tool::{StateMap, Workspace};
+
+/// A model, the tools it may use and the rules it works under. Cheap to clone; sessions share it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use claw_runtime::agent::Agent;
+/// use claw_runtime::provider::Scripted;
+/// use claw_runtime::provider::scripted::says;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let agent = Agent::builder().model(Arc::new(Scripted::new([says("Hello.")])), "demo").build()?;
+/// let outcome = agent.session("first").await?.run("Hi!").await?;
+/// assert_eq!(outcome.text, "Hello.");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone)]
+struct Inner {
+    models: Vec<Model>,
+    tools: Toolset,
+    system: Arc<str>,
+    state: Arc<StateMap>,
+    policy: Arc<Policy>,
+    limits: Limits,
+    approval: Arc<dyn Approval>,
+    store: Arc<dyn SessionStore>,
+    workspace: Option<Arc<Workspace>>,
+    protocol: Option<Protocol>,
+    abandoned: Arc<Abandoned>,
+}
+
+#[derive(Clone)]
+struct Model {
+    provider: Arc<dyn Provider>,
+    name: String,
+}
+
+/// Collects what an [`Agent`] is made of.
+pub struct AgentBuilder {
+    models: Vec<Model>,
+    tools: Toolset,
+    system: Arc<str>,
+    state: StateMap,
+    policy: Policy,
+    limits: Limits,
+    approval: Arc<dyn Approval>,
+    store: Arc<dyn SessionStore>,
+    workspace: Option<Arc<Workspace>>,
+    protocol: Option<Protocol>,
+}
+
+/// Why an agent cannot be built or a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// No model was given.
+    #[error("the agent has no model: add `.model(provider, name)`")]
+    NoModel,
+    /// The tools do not fit together.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The session store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Agent {
+    /// Starts to build an agent.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder {
+            models: Vec::new(),
+            tools: Toolset::default(),
+            system: "".into(),
+            state: StateMap::default(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            approval: Arc::new(Nobody),
+            store: Arc::new(MemoryStore::new()),
+            workspace: None,
+            protocol: None,
+        }
+    }
+
+    /// Opens the session named `id`, creating it when it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store does.
+    pub async fn session(&self, id: &str) -> Result<Session, AgentError> {
+        Session::open(self.clone(), id).await
+    }
+
+    /// Returns an agent that asks this model instead; everything else is shared, the session store too.
+    pub fn with_model(&self, provider: Arc<dyn Provider>, name: impl Into<String>) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.models = vec![Model {
+            provider,
+            name: name.into(),
+        }];
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns the tools the model is offered: those given, without the ones the policy denies.
+    pub fn tools(&self) -> &Toolset {
+        &self.inner.tools
+    }
+
+    /// Returns whom a session asks, in order, and how calls travel: as fixed for the agent, else as the model is
+    /// declared, else as a request has shown.
+    pub fn targets(&self, view: &View) -> Vec<Target> {
+        let inner = &self.inner;
+        inner
+            .models
+            .iter()
+            .map(|Model { provider, name }| {
+                let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
+                let native = provider.capabilities(name).native_tools && !learnt;
+                let fitting = if native || inner.tools.is_empty() {
+                    Protocol::Native
+                } else {
+                    Protocol::Prompt
+                };
+                Target {
+                    provider: provider.name().to_owned(),
+                    model: name.clone(),
+                    protocol: inner.protocol.unwrap_or(fitting),
+                    dialect: "json-schema".to_owned(),
+                    toolset: inner.tools.digest().to_owned(),
+                }
+            })
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("tools", &self.inner.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AgentBuilder {
+    /// Adds a model; the first is asked first, the others when it keeps failing.
+    pub fn model(mut self, provider: Arc<dyn Provider>, name: impl Into<String>) -> Self {
+        self.models.push(Model {
+            provider,
+            name: name.into(),
+        });
+        self
+    }
+
+    /// Sets the tools; none when left out.
+    pub fn tools(mut self, tools: Toolset) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Sets the standing instructions.
+    pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.system = text.into();
+        self
+    }
+
+    /// Adds state for tools that name its type.
+    pub fn state<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        self.state.insert(value);
+        self
+    }
+
+    /// Adds all of these values to the state.
+    pub fn state_map(mut self, state: StateMap) -> Self {
+        self.state.extend(state);
+        self
+    }
+
+    /// Sets what runs, asks or is denied; harmless tools run and others ask when left out.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets who is asked for approval; nobody when left out, so that what would ask is denied.
+    pub fn approval(mut self, approval: Arc<dyn Approval>) -> Self {
+        self.approval = approval;
+        self
+    }
+
+    /// Sets the session store; memory when left out.
+    pub fn store(mut self, store: Arc<dyn SessionStore>) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// Sets the folder the agent works in.
+    pub fn workspace(mut self, workspace: impl Into<Arc<Workspace>>) -> Self {
+        self.workspace = Some(workspace.into());
+        self
+    }
+
+    /// Fixes how tool calls travel; left out, it follows from what the model can do.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+
+    /// Builds the agent.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a model, and when a tool misses its state.
+    pub fn build(self) -> Result<Agent, AgentError> {
+        if self.models.is_empty() {
+            return Err(AgentError::NoModel);
+        }
+        let tools = self.tools.filtered(|tool| self.policy.offers(tool));
+        tools.check_state(&self.state)?;
+        Ok(Agent {
+            inner: Arc::new(Inner {
+                models: self.models,
+                tools,
+                system: self.system,
+                state: Arc::new(self.state),
+                policy: Arc::new(self.policy),
+                limits: self.limits,
+                approval: self.approval,
+                store: self.store,
+                workspace: self.workspace,
+                protocol: self.protocol,
+                abandoned: Arc::default(),
+            }),
+        })
+    }
+}

@@ -1,0 +1,459 @@
+//! What a service's error means, from its status and words.
+//!
+//! Services agree on nothing here: the same fault is a 400, a 500 or a 200, and often only its sentence tells. The
+//! wordings below are those of servers in use.
+
+use serde_json::Value;
+
+use super::{FailureClass, ProviderError};
+
+/// The longest message kept, in characters.
+const MAX_MESSAGE: usize = 600;
+
+/// What a service says went wrong.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    /// Its sentence.
+    pub(crate) message: String,
+    /// Its words for the kind of error: code, type, status.
+    pub(crate) code: String,
+    /// The HTTP status it names, where the real one says nothing.
+    pub(crate) status: Option<u16>,
+}
+
+impl Complaint {
+    /// Finds the complaint in a JSON body, in any of the shapes in use; `None` when there is none.
+    pub(crate) fn find(body: &Value) -> Option<Self> {
+        let body = match body {
+            Value::Array(list) => list.first()?,
+            body => body,
+        };
+        let error = match body.get("error") {
+            None | Some(Value::Null) => body.get("errors").and_then(|list| list.get(0)),
+            error => error,
+        };
+        let is_error = |key: &str| body.get(key).and_then(Value::as_str) == Some("error");
+        match error {
+            Some(Value::String(message)) => Some(Self::of(body, message.clone())),
+            Some(error @ Value::Object(_)) => Some(Self::of(error, sentence(error))),
+            Some(other) if *other != Value::Bool(false) => Some(Self::of(body, other.to_string())),
+            _ if is_error("object") || is_error("type") || body.get("choices").is_none() => {
+                let message = sentence(body);
+                (!message.is_empty()).then(|| Self::of(body, message))
+            }
+            _ => None,
+        }
+    }
+
+    fn of(error: &Value, message: String) -> Self {
+        let mut code = String::new();
+        let mut status = None;
+        for key in ["code", "type", "status", "error_type"] {
+            let word = match error.get(key) {
+                Some(Value::String(word)) => word.clone(),
+                Some(Value::Number(number)) => number.to_string(),
+                _ => continue,
+            };
+            if let Ok(number @ 400..=599) = word.parse() {
+                status = status.or(Some(number));
+            } else {
+                code.push_str(&word);
+                code.push(' ');
+            }
+        }
+        Self {
+            message,
+            code: code.trim_end().to_owned(),
+            status,
+        }
+    }
+
+    /// Returns the error that this complaint means under `status`; below 400 the one it names itself.
+    pub(crate) fn into_error(self, status: u16) -> ProviderError {
+        let status = if status >= 400 {
+            Some(status)
+        } else {
+            self.status
+        };
+        let class = classify(
+            status,
+            &format!("{} {}", self.code, self.message).to_lowercase(),
+        );
+        let message = if self.message.trim().is_empty() {
+            if self.code.is_empty() {
+                "no reason given".to_owned()
+            } else {
+                self.code
+            }
+        } else {
+            self.message
+        };
+        ProviderError {
+            status,
+            ..ProviderError::new(class, bounded(&message))
+        }
+    }
+}
+
+fn sentence(error: &Value) -> String {
+    for key in ["message", "detail", "msg", "error_msg", "error"] {
+        match error.get(key) {
+            Some(Value::String(text)) => return text.clone(),
+            Some(Value::Null) | None => {}
+            Some(other) => return other.to_string(),
+        }
+    }
+    String::new()
+}
+
+/// Returns `text` on one line, without control characters, cut at a bound.
+pub(crate) fn bounded(text: &str) -> String {
+    let mut out = String::new();
+    for (at, word) in text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .enumerate()
+    {
+        if at > 0 {
+            out.push(' ');
+        }
+        // A service may repeat the key it refuses.
+        out.push_str(if looks_secret(word) { "***" } else { word });
+        if out.len() > 4 * MAX_MESSAGE {
+            break;
+        }
+    }
+    if let Some((at, _)) = out.char_indices().nth(MAX_MESSAGE) {
+        out.truncate(at);
+        out.push('…');
+    }
+    out
+}
+
+fn looks_secret(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    ["sk-", "sk_", "gsk_", "xai-", "hf_", "AIza"]
+        .iter()
+        .any(|prefix| word.starts_with(prefix) && word.len() >= prefix.len() + 8)
+}
+
+/// Returns the class of an error with this status whose code and message, in lower case, are `text`.
+pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let about_form = !matches!(status, Some(401 | 403 | 408 | 409 | 429));
+    if status == Some(402) || has(&QUOTA) {
+        return FailureClass::Quota;
+    }
+    if about_form && has(&CONTEXT) {
+        return FailureClass::ContextLength;
+    }
+    if about_form && refuses_tools(text) {
+        return FailureClass::ToolsUnsupported;
+    }
+    if status.is_none_or(|status| matches!(status, 400 | 403)) && has(&FILTER) {
+        return FailureClass::Filtered;
+    }
+    match status {
+        Some(400) if has(&BAD_KEY) => FailureClass::Auth,
+        Some(401 | 403) => FailureClass::Auth,
+        Some(404 | 410) => FailureClass::NotFound,
+        Some(408 | 409) => FailureClass::Overloaded,
+        Some(413) => FailureClass::ContextLength,
+        Some(429) => FailureClass::RateLimit,
+        Some(400..=499) => FailureClass::BadRequest,
+        Some(_) => FailureClass::Overloaded,
+        None if has(&["rate limit", "rate_limit", "ratelimit", "too many requests"]) => {
+            FailureClass::RateLimit
+        }
+        None if has(&BAD_KEY) => FailureClass::Auth,
+        None if has(&["not_found", "not found", "does not exist"]) => FailureClass::NotFound,
+        None if has(&[
+            "invalid_request",
+            "invalid request",
+            "bad_request",
+            "validation",
+        ]) =>
+        {
+            FailureClass::BadRequest
+        }
+        // An error without any known word, in an answer that had begun well: the service broke.
+        None => FailureClass::Overloaded,
+    }
+}
+
+const QUOTA: [&str; 8] = [
+    "insufficient_quota",
+    "insufficient quota",
+    "exceeded your current quota",
+    "insufficient balance",
+    "insufficient_balance",
+    "insufficient credits",
+    "arrearage",
+    "billing_hard_limit",
+];
+
+const CONTEXT: [&str; 15] = [
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "exceed_context_size",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input too long",
+    "input length",
+    "too many input tokens",
+    "maximum number of tokens allowed",
+    "maximum prompt length",
+    "reduce the length of the messages",
+    "token count exceeds",
+];
+
+const FILTER: [&str; 5] = [
+    "content_filter",
+    "content_policy",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "content management policy",
+];
+
+const BAD_KEY: [&str; 6] = [
+    "api_key_invalid",
+    "invalid_api_key",
+    "invalid api key",
+    "api key not valid",
+    "incorrect api key",
+    "authentication",
+];
+
+/// Tells whether the model or server takes no tools at all, as against a fault in one tool or option.
+fn refuses_tools(text: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    // llama.cpp, vLLM and OpenRouter.
+    if has(&[
+        "requires --jinja",
+        "--enable-auto-tool-choice",
+        "support tool use",
+    ]) {
+        return true;
+    }
+    let of_tools = has(&[
+        "tools",
+        "tool use",
+        "tool call",
+        "tool_call",
+        "function call",
+        "function_call",
+    ]);
+    let refused = has(&[
+        "not support",
+        "n't support",
+        "unsupported",
+        "not enabled",
+        "not available",
+        "not permitted",
+        "not allowed",
+        "unrecognized request argument",
+        "unknown parameter",
+        "unknown field",
+    ]);
+    let of_a_part = has(&[
+        "schema",
+        "tools[",
+        "tools.",
+        "parallel",
+        "strict",
+        "tool_choice",
+        "tool choice",
+        "parameters",
+        "format",
+    ]);
+    of_tools && refused && !of_a_part
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_shape_of_error_body_is_read() {
+        let cases = [
+            (
+                json!({"error": {"message": "m", "type": "t", "code": "c"}}),
+                ("m", "c t", None),
+            ),
+            (
+                json!({"error": {"message": "m", "code": 502}}),
+                ("m", "", Some(502)),
+            ),
+            (
+                json!({"error": {"message": "m", "code": "429"}}),
+                ("m", "", Some(429)),
+            ),
+            (json!({"error": "m"}), ("m", "", None)),
+            (
+                json!([{"error": {"message": "m", "status": "X"}}]),
+                ("m", "X", None),
+            ),
+            (
+                json!({"object": "error", "message": "m", "code": 400}),
+                ("m", "", Some(400)),
+            ),
+            (json!({"detail": "m"}), ("m", "", None)),
+            (
+                json!({"detail": [{"msg": "m"}]}),
+                ("[{\"msg\":\"m\"}]", "", None),
+            ),
+            (json!({"errors": [{"message": "m"}]}), ("m", "", None)),
+            (
+                json!({"code": "c", "message": "m", "request_id": "r"}),
+                ("m", "c", None),
+            ),
+        ];
+        for (body, (message, code, status)) in cases {
+            let expected = Complaint {
+                message: message.into(),
+                code: code.into(),
+                status,
+            };
+            assert_eq!(Complaint::find(&body), Some(expected), "{body}");
+        }
+        for body in [
+            json!({"choices": [], "error": null}),
+            json!({}),
+            json!(1),
+            json!([]),
+        ] {
+            assert_eq!(Complaint::find(&body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn words_and_status_decide_the_class() {
+        use FailureClass::*;
+        let cases = [
+            (Some(401), "incorrect api key provided", Auth),
+            (
+                Some(400),
+                "api key not valid. please pass a valid api key",
+                Auth,
+            ),
+            (Some(402), "", Quota),
+            (
+                Some(429),
+                "insufficient_quota you exceeded your current quota",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit_exceeded request too large: context length",
+                RateLimit,
+            ),
+            (
+                Some(400),
+                "this model's maximum context length is 8192 tokens",
+                ContextLength,
+            ),
+            (
+                Some(400),
+                "the request exceeds the available context size, try increasing it",
+                ContextLength,
+            ),
+            (Some(413), "", ContextLength),
+            (
+                Some(400),
+                "registry.ollama.ai/library/gemma:2b does not support tools",
+                ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "`tools` is not supported by this model",
+                ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "unsupported parameter: 'tools'",
+                ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "this model does not support function calling",
+                ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "tool calling is not supported with this model",
+                ToolsUnsupported,
+            ),
+            (
+                Some(404),
+                "no endpoints found that support tool use",
+                ToolsUnsupported,
+            ),
+            (
+                Some(500),
+                "tools param requires --jinja flag",
+                ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser",
+                ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "invalid schema for function 'f': 'oneof' is not permitted",
+                BadRequest,
+            ),
+            (
+                Some(400),
+                "tools[0].function.parameters: keyword not supported",
+                BadRequest,
+            ),
+            (
+                Some(400),
+                "unsupported parameter: 'parallel_tool_calls'",
+                BadRequest,
+            ),
+            (
+                Some(400),
+                "tool_choice 'required' is not supported",
+                BadRequest,
+            ),
+            (
+                Some(400),
+                "invalid parameter: messages with role 'tool' must follow 'tool_calls'",
+                BadRequest,
+            ),
+            (
+                Some(400),
+                "content_filter the prompt triggered our policy",
+                Filtered,
+            ),
+            (Some(404), "model_not_found", NotFound),
+            (Some(409), "", Overloaded),
+            (Some(422), "", BadRequest),
+            (Some(529), "overloaded_error", Overloaded),
+            (None, "rate_limit_exceeded slow down", RateLimit),
+            (None, "model_not_found invalid_request_error", NotFound),
+            (None, "anything else", Overloaded),
+        ];
+        for (status, text, class) in cases {
+            assert_eq!(classify(status, text), class, "{status:?} {text}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_one_bounded_line_without_keys() {
+        let text = format!(
+            "bad\r\nkey 'sk-proj-abcdefghijkl'\u{1b}[31m {}",
+            "é ".repeat(5000)
+        );
+        let message = bounded(&text);
+        assert!(message.starts_with("bad key *** [31m é"), "{message}");
+        assert_eq!(message.chars().count(), MAX_MESSAGE + 1);
+    }
+}

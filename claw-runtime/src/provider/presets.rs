@@ -1,0 +1,176 @@
+//! Known services as data: address, the environment variable their key is usually in, and quirks.
+//!
+//! Nothing is read here. Whoever starts the program looks up the variable and hands the key over.
+
+use super::openai_chat::{MaxTokens, Quirks};
+
+/// A known service that speaks OpenAI chat completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The name before the colon in `provider:model`.
+    pub name: &'static str,
+    /// The address in front of `/chat/completions`.
+    pub base_url: &'static str,
+    /// The environment variable of its key; `None` for a server on this machine.
+    pub key_env: Option<&'static str>,
+    /// Where it departs from the common form.
+    pub quirks: Quirks,
+}
+
+/// Returns the preset called `name`.
+pub fn named(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+const COMMON: Quirks = Quirks::COMMON;
+const REASONING_BACK: Quirks = Quirks {
+    replay_reasoning: true,
+    ..COMMON
+};
+
+/// Every known service: hosted ones first, then servers on this machine.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "openai",
+        base_url: "https://api.openai.com/v1",
+        key_env: Some("OPENAI_API_KEY"),
+        quirks: Quirks {
+            max_tokens: MaxTokens::MaxCompletionTokens,
+            ..COMMON
+        },
+    },
+    hosted(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        COMMON,
+    ),
+    hosted(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        REASONING_BACK,
+    ),
+    hosted(
+        "moonshot",
+        "https://api.moonshot.ai/v1",
+        "MOONSHOT_API_KEY",
+        REASONING_BACK,
+    ),
+    Preset {
+        name: "mistral",
+        base_url: "https://api.mistral.ai/v1",
+        key_env: Some("MISTRAL_API_KEY"),
+        quirks: Quirks {
+            // It tells the tokens unasked and refuses fields it does not know.
+            stream_usage: false,
+            short_call_ids: true,
+            ..COMMON
+        },
+    },
+    hosted(
+        "groq",
+        "https://api.groq.com/openai/v1",
+        "GROQ_API_KEY",
+        COMMON,
+    ),
+    hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY", COMMON),
+    hosted(
+        "together",
+        "https://api.together.xyz/v1",
+        "TOGETHER_API_KEY",
+        COMMON,
+    ),
+    hosted(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        "FIREWORKS_API_KEY",
+        COMMON,
+    ),
+    hosted(
+        "minimax",
+        "https://api.minimax.io/v1",
+        "MINIMAX_API_KEY",
+        COMMON,
+    ),
+    hosted(
+        "qwen",
+        "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        "DASHSCOPE_API_KEY",
+        COMMON,
+    ),
+    hosted(
+        "zhipu",
+        "https://open.bigmodel.cn/api/paas/v4",
+        "ZHIPU_API_KEY",
+        COMMON,
+    ),
+    hosted(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+        COMMON,
+    ),
+    local("ollama", "http://127.0.0.1:11434/v1"),
+    local("llamacpp", "http://127.0.0.1:8080/v1"),
+    local("lmstudio", "http://127.0.0.1:1234/v1"),
+    local("vllm", "http://127.0.0.1:8000/v1"),
+];
+
+const fn hosted(
+    name: &'static str,
+    base_url: &'static str,
+    key_env: &'static str,
+    quirks: Quirks,
+) -> Preset {
+    Preset {
+        name,
+        base_url,
+        key_env: Some(key_env),
+        quirks,
+    }
+}
+
+const fn local(name: &'static str, base_url: &'static str) -> Preset {
+    Preset {
+        name,
+        base_url,
+        key_env: None,
+        quirks: COMMON,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_can_stand_before_a_colon() {
+        for (at, preset) in PRESETS.iter().enumerate() {
+            assert!(
+                preset.name.bytes().all(|byte| byte.is_ascii_lowercase()),
+                "{}",
+                preset.name
+            );
+            assert!(
+                PRESETS[..at].iter().all(|other| other.name != preset.name),
+                "{}",
+                preset.name
+            );
+            assert_eq!(named(preset.name), Some(preset));
+        }
+        assert_eq!(named("nobody"), None);
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn keys_travel_encrypted_and_local_servers_need_none() {
+        for preset in PRESETS {
+            crate::provider::OpenAiChat::new(preset.name, preset.base_url, None).unwrap();
+            let is_local = preset.base_url.starts_with("http://127.0.0.1:");
+            let is_encrypted = preset.base_url.starts_with("https://");
+            assert!(is_local != is_encrypted, "{}", preset.name);
+            assert_eq!(is_local, preset.key_env.is_none(), "{}", preset.name);
+        }
+    }
+}

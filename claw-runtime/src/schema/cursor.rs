@@ -1,0 +1,422 @@
+//! The one reader of JSON text behind every shim: strict, without allocation where the text allows it.
+
+use std::borrow::Cow;
+
+use crate::tool::Reject;
+
+/// How deep values may nest.
+pub(crate) const DEPTH: u8 = 128;
+
+/// A place in JSON text. It can go back: a copy of the position is all it takes.
+#[derive(Debug)]
+pub struct Cursor<'de> {
+    text: &'de str,
+    at: usize,
+    depth: u8,
+}
+
+/// A number as written: its text and whether it is a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number<'de> {
+    text: &'de str,
+    whole: bool,
+}
+
+impl<'de> Cursor<'de> {
+    /// Returns a cursor at the start of `text`.
+    pub const fn new(text: &'de str) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    /// Returns a refusal at this place.
+    #[cold]
+    pub fn reject(&self, what: &'static str) -> Reject {
+        Reject {
+            name: None,
+            what: Cow::Borrowed(what),
+            at: self.at,
+        }
+    }
+
+    /// Returns the byte offset.
+    pub const fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a position that [`Cursor::position`] gave at the same depth.
+    pub fn rewind(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// Refuses anything but white space up to the end.
+    ///
+    /// # Errors
+    ///
+    /// Refuses trailing text.
+    pub fn end(&mut self) -> Result<(), Reject> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.reject("text after the arguments")),
+        }
+    }
+
+    /// Skips white space and returns the next byte, without taking it.
+    #[inline]
+    pub fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                other => return other.copied(),
+            }
+        }
+    }
+
+    /// Takes `byte` when it is next.
+    #[inline]
+    pub fn eat(&mut self, byte: u8) -> bool {
+        let next = self.peek() == Some(byte);
+        self.at += usize::from(next);
+        next
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        self.peek();
+        let found = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    /// Takes `null` when it is next.
+    pub fn null(&mut self) -> bool {
+        self.word("null")
+    }
+
+    /// Reads `true` or `false`.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything else.
+    pub fn boolean(&mut self) -> Result<bool, Reject> {
+        if self.word("true") {
+            Ok(true)
+        } else if self.word("false") {
+            Ok(false)
+        } else {
+            Err(self.reject("expected a boolean"))
+        }
+    }
+
+    /// Reads a string; it is borrowed from the text unless it has escapes.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything that is not a well-formed JSON string.
+    pub fn string(&mut self) -> Result<Cow<'de, str>, Reject> {
+        if !self.eat(b'"') {
+            return Err(self.reject("expected a string"));
+        }
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        self.at += plain(&bytes[start..]);
+        if bytes.get(self.at) == Some(&b'"') {
+            let text = &self.text[start..self.at];
+            self.at += 1;
+            return Ok(Cow::Borrowed(text));
+        }
+        self.escaped(start).map(Cow::Owned)
+    }
+
+    #[cold]
+    fn escaped(&mut self, start: usize) -> Result<String, Reject> {
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') if self.at + 1 < bytes.len() => self.at += 2,
+                Some(b'\\') | None => return Err(self.reject("a string without an end")),
+                Some(..b' ') => return Err(self.reject("a control character in a string")),
+                Some(_) => self.at += 1 + plain(&bytes[self.at + 1..]),
+            }
+        }
+        self.at += 1;
+        serde_json::from_str(&self.text[start - 1..self.at])
+            .map_err(|_| self.reject("a bad escape in a string"))
+    }
+
+    /// Reads a whole number: its sign and its magnitude.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything else, fractions and exponents too.
+    pub fn integer(&mut self) -> Result<(bool, u128), Reject> {
+        self.peek();
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let negative = bytes.get(start) == Some(&b'-');
+        let mut at = start + usize::from(negative);
+        let digits = at;
+        let mut value = 0_u64;
+        // Nineteen digits always fit.
+        while let Some(digit @ b'0'..=b'9') = bytes.get(at)
+            && at - digits < 19
+        {
+            value = value * 10 + u64::from(digit - b'0');
+            at += 1;
+        }
+        let long = matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E'));
+        if long || at == digits || (at > digits + 1 && bytes[digits] == b'0') {
+            return self.long_integer();
+        }
+        self.at = at;
+        Ok((negative, u128::from(value)))
+    }
+
+    #[cold]
+    fn long_integer(&mut self) -> Result<(bool, u128), Reject> {
+        let start = self.at;
+        let number = self.number("expected an integer")?;
+        let digits = number.text.trim_start_matches('-');
+        let value = if number.whole {
+            digits.parse()
+        } else {
+            self.at = start;
+            return Err(self.reject("expected an integer"));
+        };
+        match value {
+            Ok(value) => Ok((number.text.starts_with('-'), value)),
+            Err(_) => {
+                self.at = start;
+                Err(self.reject("out of range"))
+            }
+        }
+    }
+
+    /// Reads a finite number.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything else, and numbers too large for an `f64`.
+    pub fn float(&mut self) -> Result<f64, Reject> {
+        let start = self.at;
+        let number = self.number("expected a number")?;
+        match number.text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(value),
+            _ => {
+                self.at = start;
+                Err(self.reject("out of range"))
+            }
+        }
+    }
+
+    fn number(&mut self, expected: &'static str) -> Result<Number<'de>, Reject> {
+        self.peek();
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let mut at = start + usize::from(bytes.get(start) == Some(&b'-'));
+        let run = |at: &mut usize| {
+            let from = *at;
+            while bytes.get(*at).is_some_and(u8::is_ascii_digit) {
+                *at += 1;
+            }
+            *at - from
+        };
+        let zero = bytes.get(at) == Some(&b'0');
+        let digits = run(&mut at);
+        if digits == 0 || (zero && digits > 1) {
+            return Err(self.reject(expected));
+        }
+        let mut whole = true;
+        if bytes.get(at) == Some(&b'.') {
+            whole = false;
+            at += 1;
+            if run(&mut at) == 0 {
+                return Err(self.reject(expected));
+            }
+        }
+        if matches!(bytes.get(at), Some(b'e' | b'E')) {
+            whole = false;
+            at += 1;
+            at += usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
+            if run(&mut at) == 0 {
+                return Err(self.reject(expected));
+            }
+        }
+        self.at = at;
+        Ok(Number {
+            text: &self.text[start..at],
+            whole,
+        })
+    }
+
+    /// Enters an array or object that begins with `open`.
+    ///
+    /// # Errors
+    ///
+    /// Refuses another value, saying `expected`, and nesting beyond 128.
+    pub fn enter(&mut self, open: u8, expected: &'static str) -> Result<(), Reject> {
+        if !self.eat(open) {
+            return Err(self.reject(expected));
+        }
+        if self.depth == DEPTH {
+            return Err(self.reject("nested too deeply"));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Tells, at the start of an entered array or object and after each of its members, whether another one follows;
+    /// leaves it when `close` does.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a missing or a trailing comma, and text without an end.
+    pub fn more(&mut self, close: u8, first: bool) -> Result<bool, Reject> {
+        if self.eat(close) {
+            self.depth -= 1;
+            return Ok(false);
+        }
+        if first {
+            return match self.peek() {
+                Some(_) => Ok(true),
+                None => Err(self.reject("text without an end")),
+            };
+        }
+        if !self.eat(b',') {
+            return Err(self.reject("expected a comma"));
+        }
+        if self.peek() == Some(close) {
+            return Err(self.reject("a comma before the end"));
+        }
+        Ok(true)
+    }
+
+    /// Reads the name of an object's member and its colon.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything else.
+    pub fn key(&mut self) -> Result<Cow<'de, str>, Reject> {
+        let key = self.string()?;
+        if self.eat(b':') {
+            Ok(key)
+        } else {
+            Err(self.reject("expected a colon"))
+        }
+    }
+
+    /// Reads an array, one call of `item` a member.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything else, and what `item` refuses.
+    pub fn array(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), Reject>,
+    ) -> Result<(), Reject> {
+        self.enter(b'[', "expected an array")?;
+        let mut first = true;
+        while self.more(b']', first)? {
+            first = false;
+            item(self)?;
+        }
+        Ok(())
+    }
+
+    /// Reads an object, one call of `member` a member.
+    ///
+    /// # Errors
+    ///
+    /// Refuses anything else, and what `member` refuses.
+    pub fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &str) -> Result<(), Reject>,
+    ) -> Result<(), Reject> {
+        self.enter(b'{', "expected an object")?;
+        let mut first = true;
+        while self.more(b'}', first)? {
+            first = false;
+            let key = self.key()?;
+            member(self, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Skips one value and returns its text.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what is not JSON.
+    pub fn skip(&mut self) -> Result<&'de str, Reject> {
+        let next = self.peek();
+        let start = self.at;
+        match next {
+            Some(b'"') => {
+                self.string()?;
+            }
+            Some(b'{') => self.object(|cursor, _| cursor.skip().map(drop))?,
+            Some(b'[') => self.array(|cursor| cursor.skip().map(drop))?,
+            Some(b't' | b'f') => {
+                self.boolean()?;
+            }
+            Some(b'n') if self.null() => {}
+            _ => {
+                self.number("expected a value")?;
+            }
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Looks for the member `name` of the object that is next and reads it as a string, without moving.
+    ///
+    /// # Errors
+    ///
+    /// Refuses another value, an object without that member, and a member that is no string.
+    pub fn find(&mut self, name: &str) -> Result<Cow<'de, str>, Reject> {
+        let (start, depth) = (self.at, self.depth);
+        self.enter(b'{', "expected an object")?;
+        let mut first = true;
+        while self.more(b'}', first)? {
+            first = false;
+            if self.key()? == name {
+                let tag = self.string()?;
+                (self.at, self.depth) = (start, depth);
+                return Ok(tag);
+            }
+            self.skip()?;
+        }
+        self.at = start;
+        Err(self.reject("the member that names the variant is missing"))
+    }
+}
+
+/// Returns how many bytes come before the first quote, backslash or control character; eight at a time.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = 0;
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    for chunk in chunks {
+        let word = u64::from_le_bytes(*chunk);
+        let zero = |x: u64| x.wrapping_sub(ONES) & !x;
+        let quote = zero(word ^ (ONES * u64::from(b'"')));
+        let slash = zero(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let found = (quote | slash | control) & HIGH;
+        if found != 0 {
+            // Borrows can only make false hits above a true one, so the lowest hit is true.
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | ..b' '))
+        .unwrap_or(rest.len())
+}

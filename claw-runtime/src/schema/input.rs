@@ -1,0 +1,368 @@
+//! What makes a type an argument: [`ToolInput`] for owned types, [`Param`] for whatever may stand in a parameter list.
+
+use std::any::{Any, TypeId, type_name};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::cursor::Cursor;
+use super::node::{Bounds, Foreign, Kind, Node, Source};
+use super::slot::{Arg, ForeignArg, Injected, Slot};
+use crate::tool::{Need, Reject, ToolContext, ToolError};
+
+/// A type whose values a model can write.
+///
+/// Implemented for the types of the standard library that have a JSON form, and by `#[derive(ToolInput)]`; its items are
+/// for generated code.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool argument",
+    label = "no schema for this type",
+    note = "write `#[derive(ToolInput)]` on it"
+)]
+pub trait ToolInput: Sized {
+    /// The schema.
+    #[doc(hidden)]
+    const NODE: &'static Node;
+
+    /// Reads a value, strictly.
+    #[doc(hidden)]
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject>;
+
+    /// Returns the value of an absent argument, when it may be absent.
+    #[doc(hidden)]
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    /// Tells whether the value keeps within bounds.
+    #[doc(hidden)]
+    fn fits(&self, bounds: &Bounds) -> bool {
+        let _ = bounds;
+        true
+    }
+
+    /// Returns the value as JSON, where the type has a simple form: for defaults in a schema.
+    #[doc(hidden)]
+    fn to_json(&self) -> Option<Value> {
+        None
+    }
+}
+
+/// A type that may stand in a tool's parameter list: read from the arguments, or injected.
+pub trait Param<'h>: Sized {
+    /// Where the value comes from.
+    const SOURCE: Source;
+
+    /// What is kept while the call runs; `'de` is the life of the call's text.
+    type Held<'de>: Slot<'de>
+    where
+        'de: 'h;
+
+    /// Returns the place for a value to come.
+    fn slot<'de>() -> Self::Held<'de>
+    where
+        'de: 'h;
+
+    /// Returns the value, once the arguments are read.
+    ///
+    /// # Errors
+    ///
+    /// Fails when state is missing.
+    fn take<'de>(held: &'h mut Self::Held<'de>, ctx: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h;
+}
+
+/// State of the agent, injected by type: `State<'_, Db>` is the `Db` that was given to `AgentBuilder::state`.
+#[derive(Debug)]
+pub struct State<'h, T>(pub &'h T);
+
+impl<T> Deref for State<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0
+    }
+}
+
+impl<T> Clone for State<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for State<'_, T> {}
+
+const fn text(node: &'static Node) -> Source {
+    Source {
+        node: Some(node),
+        need: None,
+    }
+}
+
+macro_rules! held {
+    ($held:ty) => {
+        type Held<'de>
+            = $held
+        where
+            'de: 'h;
+
+        fn slot<'de>() -> Self::Held<'de>
+        where
+            'de: 'h,
+        {
+            Default::default()
+        }
+    };
+}
+
+impl<'h, T: ToolInput + 'h> Param<'h> for T {
+    const SOURCE: Source = text(T::NODE);
+    held!(Arg<T>);
+
+    fn take<'de>(held: &'h mut Arg<T>, _: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        held.take()
+    }
+}
+
+impl<'h> Param<'h> for &'h str {
+    const SOURCE: Source = text(<String as ToolInput>::NODE);
+    held!(Arg<Cow<'de, str>>);
+
+    fn take<'de>(held: &'h mut Arg<Cow<'de, str>>, _: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        held.value().map(|text| &**text)
+    }
+}
+
+impl<'h> Param<'h> for Cow<'h, str> {
+    const SOURCE: Source = text(<String as ToolInput>::NODE);
+    held!(Arg<Cow<'de, str>>);
+
+    fn take<'de>(held: &'h mut Arg<Cow<'de, str>>, _: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        held.take()
+    }
+}
+
+impl<'h> Param<'h> for Option<&'h str> {
+    const SOURCE: Source = text(<Option<String> as ToolInput>::NODE);
+    held!(Arg<Option<Cow<'de, str>>>);
+
+    fn take<'de>(
+        held: &'h mut Arg<Option<Cow<'de, str>>>,
+        _: &'h ToolContext,
+    ) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        held.value().map(Option::as_deref)
+    }
+}
+
+impl<'h> Param<'h> for Vec<&'h str> {
+    const SOURCE: Source = text(<Vec<String> as ToolInput>::NODE);
+    held!(Arg<Vec<Cow<'de, str>>>);
+
+    fn take<'de>(
+        held: &'h mut Arg<Vec<Cow<'de, str>>>,
+        _: &'h ToolContext,
+    ) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        held.value()
+            .map(|texts| texts.iter().map(|text| &**text).collect())
+    }
+}
+
+impl<'h, T: ToolInput> Param<'h> for &'h [T] {
+    const SOURCE: Source = text(<Vec<T> as ToolInput>::NODE);
+    held!(Arg<Vec<T>>);
+
+    fn take<'de>(held: &'h mut Arg<Vec<T>>, _: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        held.value().map(|items| &**items)
+    }
+}
+
+impl<'h> Param<'h> for &'h ToolContext {
+    const SOURCE: Source = Source {
+        node: None,
+        need: None,
+    };
+    held!(Injected);
+
+    fn take<'de>(_: &'h mut Injected, ctx: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        Ok(ctx)
+    }
+}
+
+impl<'h, T: Any + Send + Sync> Param<'h> for State<'h, T> {
+    const SOURCE: Source = Source {
+        node: None,
+        need: Some(Need {
+            name: type_name::<T>,
+            id: TypeId::of::<T>,
+        }),
+    };
+    held!(Injected);
+
+    fn take<'de>(_: &'h mut Injected, ctx: &'h ToolContext) -> Result<Self, ToolError>
+    where
+        'de: 'h,
+    {
+        ctx.state().map(State).ok_or_else(|| {
+            ToolError::new(format!(
+                "the tool needs `State<{}>`; none was given to the agent",
+                type_name::<T>()
+            ))
+        })
+    }
+}
+
+/// Asks the type system what `T` is: [`Probe::VIA`] is [`Native`] for a [`Param`] and [`Schemars`] for anything else.
+///
+/// The inherent constant wins where its bound holds, the trait's stands in where it does not; no name is compared.
+pub struct Probe<'h, T>(PhantomData<(&'h (), fn() -> T)>);
+
+/// A type claw reads itself.
+pub struct Native<T>(PhantomData<fn() -> T>);
+
+/// A type that schemars describes and serde reads.
+pub struct Schemars<T>(PhantomData<fn() -> T>);
+
+impl<'h, T: Param<'h>> Probe<'h, T> {
+    /// How `T` is read.
+    pub const VIA: Native<T> = Native(PhantomData);
+}
+
+/// The way of types that are no [`Param`].
+pub trait ViaSchemars {
+    /// The type.
+    type T;
+    /// How it is read.
+    const VIA: Schemars<Self::T>;
+}
+
+impl<T> ViaSchemars for Probe<'_, T> {
+    type T = T;
+    const VIA: Schemars<T> = Schemars(PhantomData);
+}
+
+/// A way to read `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` cannot be a tool argument",
+    label = "no schema for this type",
+    note = "write `#[derive(ToolInput)]` on it; for a type of another crate, it needs schemars 1 `JsonSchema` and serde `Deserialize`",
+    note = "of references, only `&str`, `&[T]`, `Option<&str>`, `Vec<&str>` and `&ToolContext` are read: take others by value"
+)]
+pub trait Via<'h, T> {
+    /// Where the value comes from.
+    const SOURCE: Source;
+
+    /// What is kept while the call runs.
+    type Held<'de>: Slot<'de>
+    where
+        'de: 'h;
+
+    /// Returns the place for a value to come.
+    fn slot<'de>() -> Self::Held<'de>
+    where
+        'de: 'h;
+
+    /// Returns the value.
+    ///
+    /// # Errors
+    ///
+    /// Fails when state is missing.
+    fn take<'de>(held: &'h mut Self::Held<'de>, ctx: &'h ToolContext) -> Result<T, ToolError>
+    where
+        'de: 'h;
+}
+
+impl<'h, T: Param<'h>> Via<'h, T> for Native<T> {
+    const SOURCE: Source = T::SOURCE;
+    type Held<'de>
+        = T::Held<'de>
+    where
+        'de: 'h;
+
+    fn slot<'de>() -> Self::Held<'de>
+    where
+        'de: 'h,
+    {
+        T::slot()
+    }
+
+    fn take<'de>(held: &'h mut Self::Held<'de>, ctx: &'h ToolContext) -> Result<T, ToolError>
+    where
+        'de: 'h,
+    {
+        T::take(held, ctx)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'h, T: schemars::JsonSchema + DeserializeOwned + 'h> Via<'h, T> for Schemars<T> {
+    const SOURCE: Source = text(&Node::new(Kind::Foreign(&Foreign {
+        schema: |generator| generator.subschema_for::<T>(),
+        optional: || ForeignArg::<T>::absent().is_some(),
+    })));
+    type Held<'de>
+        = ForeignArg<T>
+    where
+        'de: 'h;
+
+    fn slot<'de>() -> Self::Held<'de>
+    where
+        'de: 'h,
+    {
+        ForeignArg::default()
+    }
+
+    fn take<'de>(held: &'h mut ForeignArg<T>, _: &'h ToolContext) -> Result<T, ToolError>
+    where
+        'de: 'h,
+    {
+        held.take()
+    }
+}
+
+/// Returns where a value comes from, read this way.
+pub const fn source<'h, T, V: Via<'h, T>>(_: &V) -> Source {
+    V::SOURCE
+}
+
+/// Returns the place for a value read this way.
+pub fn slot<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V) -> V::Held<'de> {
+    V::slot()
+}
+
+/// Returns a value read this way.
+///
+/// # Errors
+///
+/// Fails when state is missing.
+pub fn take<'h, 'de: 'h, T, V: Via<'h, T>>(
+    _: &V,
+    held: &'h mut V::Held<'de>,
+    ctx: &'h ToolContext,
+) -> Result<T, ToolError> {
+    V::take(held, ctx)
+}

@@ -1,0 +1,208 @@
+//! A server on loopback that answers as it is told, well or badly.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// One thing the server does with a connection.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Writes these bytes.
+    Send(Vec<u8>),
+    /// Writes these bytes every few milliseconds until the client leaves.
+    Drip(&'static str, u64),
+    /// Writes these bytes without end.
+    Flood(Vec<u8>),
+    /// Closes the connection.
+    Close,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// Request line and headers, in lower case.
+    pub head: String,
+    /// The body.
+    pub body: String,
+}
+
+impl Received {
+    /// Returns the body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).expect("the provider sends JSON")
+    }
+}
+
+/// A server; it ends when dropped.
+pub struct Server {
+    /// Its address with `/v1`.
+    pub base: String,
+    received: Arc<Mutex<Vec<Received>>>,
+    left: Arc<Mutex<(usize, usize)>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts a server that gives these answers, one a request.
+    pub async fn start(answers: impl IntoIterator<Item = Vec<Act>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/v1", listener.local_addr().unwrap());
+        let answers: Arc<Mutex<VecDeque<Vec<Act>>>> =
+            Arc::new(Mutex::new(answers.into_iter().collect()));
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let left = Arc::new(Mutex::new((0, 0)));
+        let task = tokio::spawn({
+            let (received, left) = (received.clone(), left.clone());
+            async move {
+                let mut open = tokio::task::JoinSet::new();
+                while let Ok((stream, _)) = listener.accept().await {
+                    let (received, left) = (received.clone(), left.clone());
+                    let answers = answers.clone();
+                    left.lock().unwrap().0 += 1;
+                    open.spawn(async move {
+                        let _ = serve(stream, &answers, &received).await;
+                        left.lock().unwrap().1 += 1;
+                    });
+                }
+            }
+        });
+        Self {
+            base,
+            received,
+            left,
+            task,
+        }
+    }
+
+    /// Returns the requests so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+
+    /// Returns how many connections were made, and how many of them are over.
+    pub fn connections(&self) -> (usize, usize) {
+        *self.left.lock().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    answers: &Mutex<VecDeque<Vec<Act>>>,
+    received: &Mutex<Vec<Received>>,
+) -> std::io::Result<()> {
+    while let Some(request) = read_request(&mut stream).await? {
+        received.lock().unwrap().push(request);
+        let acts = answers.lock().unwrap().pop_front().unwrap_or_default();
+        for act in acts {
+            match act {
+                Act::Send(bytes) => stream.write_all(&bytes).await?,
+                Act::Drip(text, every) => loop {
+                    stream.write_all(text.as_bytes()).await?;
+                    let mut byte = [0];
+                    let every = Duration::from_millis(every);
+                    // Reading tells when the client has left.
+                    if let Ok(read) = tokio::time::timeout(every, stream.read(&mut byte)).await
+                        && matches!(read, Ok(0) | Err(_))
+                    {
+                        return Ok(());
+                    }
+                },
+                Act::Flood(bytes) => loop {
+                    stream.write_all(&bytes).await?;
+                },
+                Act::Close => return Ok(()),
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn read_request(stream: &mut TcpStream) -> std::io::Result<Option<Received>> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())
+                .unwrap_or(0);
+            if bytes.len() >= end + 4 + length {
+                let body = String::from_utf8_lossy(&bytes[end + 4..end + 4 + length]).into_owned();
+                return Ok(Some(Received { head, body }));
+            }
+        }
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(None),
+            read => bytes.extend_from_slice(&buffer[..read]),
+        }
+    }
+}
+
+/// Returns an answer with a status, headers and a body of known length; the connection stays open.
+pub fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<Act> {
+    let body = body.as_ref();
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\n\r\n");
+    vec![Act::Send([head.as_bytes(), body].concat())]
+}
+
+/// Returns an answer of JSON.
+pub fn json(status: u16, body: &serde_json::Value) -> Vec<Act> {
+    answer(
+        status,
+        "content-type: application/json\r\n",
+        body.to_string(),
+    )
+}
+
+/// Returns the head and these pieces of an event stream, one chunk each, without its end.
+pub fn open_stream(pieces: &[&str]) -> Vec<Act> {
+    let mut sent =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            .to_vec();
+    for piece in pieces {
+        sent.extend(chunk(piece));
+    }
+    vec![Act::Send(sent)]
+}
+
+/// Returns a whole event stream of these pieces.
+pub fn stream(pieces: &[&str]) -> Vec<Act> {
+    let mut acts = open_stream(pieces);
+    acts.push(Act::Send(b"0\r\n\r\n".to_vec()));
+    acts
+}
+
+fn chunk(piece: &str) -> Vec<u8> {
+    format!("{:x}\r\n{piece}\r\n", piece.len()).into_bytes()
+}
+
+/// Returns `bytes` as a gzip file that does not compress.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    let length = u16::try_from(bytes.len()).expect("a stored block holds 64 KiB");
+    out.extend(length.to_le_bytes());
+    out.extend((!length).to_le_bytes());
+    out.extend(bytes);
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xEDB8_8320 * (crc & 1));
+        }
+    }
+    out.extend((!crc).to_le_bytes());
+    out.extend(u32::from(length).to_le_bytes());
+    out
+}

@@ -1,0 +1,173 @@
+//! `doctor`: what is found, what is used, and what keeps it from working.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use claw_runtime::event::Verdict;
+
+use super::args::Args;
+use super::exit::{Exit, Failure};
+use super::model::{self, Choice};
+use super::setup::{Setup, linked};
+use super::terminal::{BAD, GOOD, Screen};
+use super::text;
+use crate::config::{Sources, load};
+use crate::program::Program;
+
+/// How long a service may take to list its models.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs `doctor`. Ends with the code of the first thing that fails.
+pub(crate) async fn doctor(mut program: Program, args: &Args) -> Result<Exit, Failure> {
+    let mut report = Report::default();
+    let model = program.model.take();
+    if let Some(setup) = report.settings(&program, args) {
+        report.check(
+            "workspace",
+            setup.workspace().map(|it| it.path().display().to_string()),
+        );
+        report.check("tools", tools(&program, &setup));
+        match model::choose(&setup.config, model).await {
+            Ok(choice) => report.model(&setup, &choice).await,
+            Err(failure) => report.check("model", Err(failure)),
+        }
+        let limits = &setup.limits;
+        report.line(
+            GOOD,
+            '✓',
+            "limits",
+            &format!(
+                "{} rounds, {} calls and {:?} a turn; at most {} model requests",
+                limits.rounds,
+                limits.calls_per_turn,
+                limits.active_time,
+                limits.most_requests()
+            ),
+        );
+    }
+    let mut screen = Screen::new(false);
+    screen.print(&report.text);
+    screen.finish()?;
+    Ok(report.exit.unwrap_or(Exit::Answered))
+}
+
+/// One line a check.
+#[derive(Default)]
+struct Report {
+    text: String,
+    exit: Option<Exit>,
+}
+
+impl Report {
+    fn settings(&mut self, program: &Program, args: &Args) -> Option<Setup> {
+        let loaded = args
+            .sources()
+            .map_err(Failure::from)
+            .and_then(|sources| Ok((load(&sources)?, sources)));
+        match loaded {
+            Ok((loaded, sources)) => {
+                let files: Vec<String> = loaded
+                    .files
+                    .iter()
+                    .map(|file| file.display().to_string())
+                    .collect();
+                let found = if files.is_empty() {
+                    format!("no file, defaults; looked for {}", looked_for(&sources))
+                } else {
+                    files.join(", ")
+                };
+                self.check("config", Ok(found));
+                match Setup::of(program, loaded.config) {
+                    Ok(setup) => Some(setup),
+                    Err(failure) => {
+                        self.check("tools", Err(failure));
+                        None
+                    }
+                }
+            }
+            Err(failure) => {
+                self.check("config", Err(failure));
+                None
+            }
+        }
+    }
+
+    async fn model(&mut self, setup: &Setup, choice: &Choice) {
+        let label = choice.label();
+        let result = match tokio::time::timeout(PATIENCE, choice.provider.models()).await {
+            Ok(Ok(models)) if models.is_empty() => Ok(format!("{label} ({})", choice.why)),
+            Ok(Ok(models)) if models.contains(&choice.name) => Ok(format!(
+                "{label} ({}); the service answers and offers it",
+                choice.why
+            )),
+            // Some services take names that they do not list.
+            Ok(Ok(models)) => Ok(format!(
+                "{label} ({}); the service answers and lists {} models, not this one: {}",
+                choice.why,
+                models.len(),
+                text::line(&models.join(", "), 200)
+            )),
+            Ok(Err(error)) => Err(Failure::new(Exit::ModelFailed, format!("{label}: {error}"))),
+            Err(_) => Err(Failure::new(
+                Exit::ModelFailed,
+                format!("{label}: no answer within {PATIENCE:?}"),
+            )),
+        };
+        self.check("model", result);
+        let native = choice.provider.capabilities(&choice.name).native_tools;
+        self.check(
+            "protocol",
+            Ok(if setup.tools.is_empty() {
+                "chat: there are no tools to offer"
+            } else if native {
+                "native: the model is declared to take tool definitions"
+            } else {
+                "prompt: the model is declared to take none, so calls travel as text"
+            }
+            .to_owned()),
+        );
+    }
+
+    fn check(&mut self, what: &str, result: Result<String, Failure>) {
+        match result {
+            Ok(found) => self.line(GOOD, '✓', what, &found),
+            Err(failure) => {
+                self.line(BAD, '✗', what, &failure.message);
+                for hint in &failure.hints {
+                    let _ = writeln!(self.text, "{:13}{}", "", text::visible(hint));
+                }
+                self.exit.get_or_insert(failure.exit);
+            }
+        }
+    }
+
+    fn line(&mut self, style: anstyle::Style, mark: char, what: &str, found: &str) {
+        let found = text::visible(found);
+        let _ = writeln!(self.text, "{style}{mark}{style:#} {what:11}{found}");
+    }
+}
+
+fn looked_for(sources: &Sources) -> String {
+    sources
+        .user_folder
+        .iter()
+        .chain([&sources.working_folder])
+        .map(|folder| folder.join("claw.toml").display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn tools(program: &Program, setup: &Setup) -> Result<String, Failure> {
+    let linked = linked(program)?;
+    linked.check_state(&program.state)?;
+    let asking = setup
+        .tools
+        .iter()
+        .filter(|tool| setup.policy.rule(tool).verdict == Verdict::Ask)
+        .count();
+    Ok(format!(
+        "{} linked, {} offered, {asking} of them ask first",
+        linked.len(),
+        setup.tools.len()
+    ))
+}

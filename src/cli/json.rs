@@ -1,0 +1,102 @@
+//! A turn as a program reads it: one JSON object a line.
+//!
+//! Each has a member `event`: an event of the journal as it is stored, `delta` with a piece of the answer, `progress` of
+//! a running call, and as the last line `end` with the outcome and the exit code, or `error`.
+
+use std::io::{self, Write};
+
+use claw_runtime::agent::Observer;
+use claw_runtime::event::{Event, TurnOutcome};
+use claw_runtime::provider::Delta;
+use serde::Serialize;
+use serde_json::json;
+
+use super::exit::{Exit, Failure};
+
+/// Prints a turn as JSON lines.
+#[derive(Default)]
+pub(crate) struct Lines {
+    failed: Option<io::Error>,
+}
+
+impl Lines {
+    /// Prints the last line of a turn that ran.
+    pub(crate) fn outcome(&mut self, outcome: &TurnOutcome, exit: Exit) {
+        self.print(&json!({"event": "end", "outcome": outcome, "exit_code": exit.code()}));
+    }
+
+    /// Prints the last line of a run that failed.
+    pub(crate) fn error(&mut self, failure: &Failure) {
+        self.print(&json!({
+            "event": "error",
+            "message": failure.message,
+            "hints": failure.hints,
+            "exit_code": failure.exit.code(),
+        }));
+    }
+
+    /// Returns the first failure to print.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    fn print(&mut self, value: &impl Serialize) {
+        if let Err(error) = print(value) {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+/// Prints one value on a line of standard output.
+pub(crate) fn print(value: &impl Serialize) -> io::Result<()> {
+    let mut line = escape(serde_json::to_string(value)?);
+    line.push('\n');
+    let mut out = io::stdout().lock();
+    out.write_all(line.as_bytes())?;
+    out.flush()
+}
+
+/// Escapes what JSON lets stand and a terminal obeys: DEL and the C1 controls, which occur in strings only.
+fn escape(json: String) -> String {
+    if !json.contains(|c| ('\u{7f}'..='\u{9f}').contains(&c)) {
+        return json;
+    }
+    json.chars().fold(String::new(), |mut out, c| {
+        if ('\u{7f}'..='\u{9f}').contains(&c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
+
+impl Observer for Lines {
+    fn event(&mut self, event: &Event) {
+        self.print(event);
+    }
+
+    fn delta(&mut self, delta: &Delta) {
+        self.print(&json!({"event": "delta", "delta": delta}));
+    }
+
+    fn progress(&mut self, call: &str, line: &str) {
+        self.print(&json!({"event": "progress", "call": call, "line": line}));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_no_control_character_and_the_same_value() {
+        let value = json!({"text": "a\u{9b}31m\u{7f}\x1b[0m\nb"});
+        let line = escape(value.to_string());
+        assert!(!line.contains(char::is_control), "{line}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&line).unwrap(),
+            value
+        );
+    }
+}

@@ -1,0 +1,349 @@
+//! Which model is asked: the one that is named, else the first that can be reached without being told how.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use claw_runtime::provider::openai_chat::Quirks;
+use claw_runtime::provider::presets::{self, PRESETS, Preset};
+use claw_runtime::provider::{Capabilities, OpenAiChat, Provider};
+use secrecy::SecretString;
+
+use super::exit::{Exit, Failure};
+use crate::config::{Config, ProviderConfig};
+use crate::nearest::nearest;
+
+/// A model, and why it is this one.
+#[derive(Clone)]
+pub(crate) struct Choice {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) name: String,
+    pub(crate) why: String,
+}
+
+impl Choice {
+    /// Returns `provider:model`.
+    pub(crate) fn label(&self) -> String {
+        format!("{}:{}", self.provider.name(), self.name)
+    }
+}
+
+/// Models taken where none is named; of other services the first one listed.
+const USUAL: &[(&str, &str)] = &[
+    ("openai", "gpt-5-mini"),
+    ("openrouter", "openrouter/auto"),
+    ("mistral", "mistral-medium-latest"),
+    ("qwen", "qwen-plus"),
+];
+
+/// Parts of the names of models that do not chat.
+const NO_CHAT: &[&str] = &[
+    "embed",
+    "whisper",
+    "tts",
+    "moderation",
+    "guard",
+    "rerank",
+    "image",
+    "audio",
+    "transcribe",
+    "ocr",
+];
+
+/// The name of a service that is known by its address alone.
+const UNNAMED: &str = "custom";
+
+/// How long a local server may take to show that it is there.
+const KNOCK: Duration = Duration::from_millis(300);
+/// How long a service may take to list its models.
+const LISTING: Duration = Duration::from_secs(5);
+
+/// Chooses the model: what the settings name, else what the program brings, else a service whose key is in the
+/// environment, else a local server.
+pub(crate) async fn choose(
+    config: &Config,
+    own: Option<(Arc<dyn Provider>, String)>,
+) -> Result<Choice, Failure> {
+    if let Some(model) = &config.model {
+        let (service, name) = named(config, model)?;
+        return settle(service, name, "configured").await;
+    }
+    if config.base_url.is_some() {
+        let service = Service::of(config, UNNAMED)?;
+        return settle(service, String::new(), "`base_url` is configured").await;
+    }
+    if let Some((provider, name)) = own {
+        let why = "the program's own".to_owned();
+        return Ok(Choice {
+            provider,
+            name,
+            why,
+        });
+    }
+    if let Some(name) = config.providers.keys().next() {
+        let service = Service::of(config, name)?;
+        return settle(service, String::new(), "the first provider configured").await;
+    }
+    for known in PRESETS {
+        if let Some(variable) = known.key_env.filter(|name| variable(name).is_some()) {
+            let service = Service::of(config, known.name)?;
+            return settle(service, String::new(), &format!("`{variable}` is set")).await;
+        }
+    }
+    if config.discover.unwrap_or(true)
+        && let Some(choice) = running(config).await
+    {
+        return Ok(choice);
+    }
+    Err(Failure::new(Exit::NoModel, "no model is configured")
+        .hint("set a key, as in `export OPENAI_API_KEY=…`, and run this again")
+        .hint("or start a local server: Ollama, llama.cpp or LM Studio are found by themselves")
+        .hint("or name one: `--model PROVIDER:MODEL`, with `--base-url URL` for any OpenAI-compatible service"))
+}
+
+/// Chooses another model in the middle of a conversation: `provider:model`, or a model of the provider in use.
+pub(crate) fn switch(config: &Config, current: &Choice, text: &str) -> Result<Choice, Failure> {
+    let provider_named = text
+        .split_once(':')
+        .is_some_and(|(provider, _)| Service::is_known(config, provider));
+    if !provider_named {
+        return Ok(Choice {
+            name: text.to_owned(),
+            ..current.clone()
+        });
+    }
+    let (service, name) = named(config, text)?;
+    Ok(Choice {
+        provider: service.connect()?,
+        name,
+        why: "chosen in the chat".to_owned(),
+    })
+}
+
+/// Reads `provider:model`. Models have colons in their names too, so only a known provider ends at the first one.
+fn named(config: &Config, text: &str) -> Result<(Service, String), Failure> {
+    let (provider, model) = text.split_once(':').unwrap_or((text, ""));
+    if Service::is_known(config, provider) {
+        return Ok((Service::of(config, provider)?, model.to_owned()));
+    }
+    if config.base_url.is_some() {
+        return Ok((Service::of(config, UNNAMED)?, text.to_owned()));
+    }
+    let names = || {
+        config
+            .providers
+            .keys()
+            .map(String::as_str)
+            .chain(PRESETS.iter().map(|known| known.name))
+    };
+    let failure = Failure::usage(format!("model `{text}`: there is no provider `{provider}`"));
+    Err(match nearest(provider, names()) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure
+            .hint(format!(
+                "write `provider:model` with one of {}",
+                names().collect::<Vec<_>>().join(", ")
+            ))
+            .hint("or give the address of an OpenAI-compatible service with `--base-url`"),
+    })
+}
+
+/// Connects, and takes the first model listed where none is named.
+async fn settle(service: Service, name: String, why: &str) -> Result<Choice, Failure> {
+    let name = if name.is_empty() {
+        service.model.clone()
+    } else {
+        name
+    };
+    let provider = service.connect()?;
+    let name = if name.is_empty() {
+        first_listed(&*provider).await?
+    } else {
+        name
+    };
+    Ok(Choice {
+        provider,
+        name,
+        why: why.to_owned(),
+    })
+}
+
+async fn first_listed(provider: &dyn Provider) -> Result<String, Failure> {
+    let failed = |what: String| {
+        let name = provider.name();
+        Failure::new(
+            Exit::ModelFailed,
+            format!("cannot list the models of `{name}`: {what}"),
+        )
+        .hint(format!("name one with `--model {name}:MODEL`"))
+    };
+    match tokio::time::timeout(LISTING, provider.models()).await {
+        Ok(Ok(models)) => models
+            .into_iter()
+            .find(|model| {
+                !NO_CHAT
+                    .iter()
+                    .any(|part| model.to_lowercase().contains(part))
+            })
+            .ok_or_else(|| failed("it has none for chat".to_owned())),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(_) => Err(failed(format!("no answer within {LISTING:?}"))),
+    }
+}
+
+/// Looks for local servers, all at once, and returns the first in the order of the table.
+async fn running(config: &Config) -> Option<Choice> {
+    let local = || PRESETS.iter().filter(|known| known.key_env.is_none());
+    let knocks: Vec<_> = local()
+        .map(|known| tokio::spawn(answers(known.base_url)))
+        .collect();
+    for (known, knock) in local().zip(knocks) {
+        if knock.await.unwrap_or(false)
+            && let Ok(service) = Service::of(config, known.name)
+        {
+            let why = format!("a server answers at {}", known.base_url);
+            // Something else may listen on that port.
+            if let Ok(choice) = settle(service, String::new(), &why).await {
+                return Some(choice);
+            }
+        }
+    }
+    None
+}
+
+async fn answers(base_url: &str) -> bool {
+    let Some(host) = base_url
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split('/').next())
+    else {
+        return false;
+    };
+    matches!(
+        tokio::time::timeout(KNOCK, tokio::net::TcpStream::connect(host)).await,
+        Ok(Ok(_))
+    )
+}
+
+/// A service to connect to.
+struct Service {
+    name: String,
+    base_url: String,
+    key: Option<SecretString>,
+    model: String,
+    quirks: Quirks,
+    config: ProviderConfig,
+}
+
+impl Service {
+    fn is_known(config: &Config, name: &str) -> bool {
+        config.providers.contains_key(name) || presets::named(name).is_some()
+    }
+
+    /// Puts together what the settings and the table say about the service.
+    fn of(config: &Config, name: &str) -> Result<Self, Failure> {
+        let known = presets::named(name);
+        let own = config.providers.get(name).cloned().unwrap_or_default();
+        let base_url = config
+            .base_url
+            .as_ref()
+            .or(own.base_url.as_ref())
+            .map(|address| address.as_str().to_owned())
+            .or_else(|| known.map(|known| known.base_url.to_owned()))
+            .ok_or_else(|| {
+                Failure::usage(format!("provider `{name}` has no address"))
+                    .hint(format!("add `base_url` under `[providers.{name}]`"))
+            })?;
+        let model = own
+            .models
+            .first()
+            .cloned()
+            .or_else(|| {
+                let usual = USUAL.iter().find(|(provider, _)| *provider == name);
+                usual.map(|(_, model)| (*model).to_owned())
+            })
+            .unwrap_or_default();
+        Ok(Self {
+            name: name.to_owned(),
+            key: key(name, &own, known, config.base_url.is_some())?,
+            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
+            base_url,
+            model,
+            config: own,
+        })
+    }
+
+    fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
+        let native = self.config.native_tools.unwrap_or(true);
+        let mut provider = OpenAiChat::new(self.name, &self.base_url, self.key)
+            .map_err(Failure::usage)?
+            .quirks(self.quirks)
+            .declare(Capabilities {
+                native_tools: native,
+                parallel_calls: native,
+                ..Capabilities::FULL
+            });
+        for (name, value) in &self.config.headers {
+            provider = provider.header(name, value).map_err(Failure::usage)?;
+        }
+        Ok(Arc::new(provider))
+    }
+}
+
+/// Returns the key, from the file or variable that is configured, else from the variable the service is known by.
+fn key(
+    name: &str,
+    own: &ProviderConfig,
+    known: Option<&Preset>,
+    own_address: bool,
+) -> Result<Option<SecretString>, Failure> {
+    if let Some(file) = &own.key_file {
+        return key_in(file).map(Some).map_err(|what| {
+            Failure::usage(format!(
+                "key of `{name}`: cannot use `{}`: {what}",
+                file.display()
+            ))
+        });
+    }
+    let variable_name = own
+        .key_env
+        .as_ref()
+        .map(crate::config::EnvName::as_str)
+        .or(known.and_then(|known| known.key_env));
+    let Some(variable_name) = variable_name else {
+        // A service known by its address alone may want a key all the same.
+        return Ok(if name == UNNAMED {
+            variable("CLAW_API_KEY").map(Into::into)
+        } else {
+            None
+        });
+    };
+    match variable(variable_name) {
+        Some(key) => Ok(Some(key.into())),
+        // A proxy or a local stand-in may need none.
+        None if own_address && own.key_env.is_none() => Ok(None),
+        None => Err(
+            Failure::usage(format!("key of `{name}`: `{variable_name}` is not set"))
+                .hint(format!("run `export {variable_name}=…`")),
+        ),
+    }
+}
+
+fn key_in(file: &std::path::Path) -> Result<SecretString, String> {
+    let about = fs::metadata(file).map_err(|error| error.to_string())?;
+    if !about.is_file() || about.len() > 64 * 1024 {
+        return Err("expected a small regular file that holds the key".to_owned());
+    }
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let key = text.trim();
+    if key.is_empty() || key.contains(char::is_control) {
+        return Err("expected one line that holds the key".to_owned());
+    }
+    Ok(key.into())
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}

@@ -1,0 +1,128 @@
+//! `run`: one prompt, one answer.
+
+use claw_runtime::agent::{Agent, AgentError};
+use claw_runtime::event::{EndReason, TurnOutcome};
+use claw_runtime::provider::FailureClass;
+
+use super::approve::asker;
+use super::args::{Args, RunArgs};
+use super::exit::{Exit, Failure};
+use super::json::Lines;
+use super::setup::Setup;
+use super::show::Show;
+use super::signal::{Signal, Signals};
+use super::terminal::Screen;
+use super::{input, model};
+use crate::program::Program;
+
+/// Runs `run`.
+pub(crate) async fn run(program: Program, args: &Args, run: RunArgs) -> Result<Exit, Failure> {
+    if !run.json {
+        return text(program, args, &run).await;
+    }
+    let mut lines = Lines::default();
+    let result = json(program, args, &run, &mut lines).await;
+    if let Err(failure) = &result {
+        lines.error(failure);
+    }
+    lines.finish()?;
+    result
+}
+
+async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Failure> {
+    let (setup, agent, prompt, mut signals) = prepare(program, args, run).await?;
+    let mut session = agent.session("run").await?;
+    let mut screen = Screen::new(run.quiet);
+    let mut show = Show::new(&mut screen, agent.tools());
+    let (result, signal) = signals
+        .turn(&mut session, setup.message(&prompt), &mut show)
+        .await;
+    finish(result, signal, show)
+}
+
+async fn json(
+    program: Program,
+    args: &Args,
+    run: &RunArgs,
+    lines: &mut Lines,
+) -> Result<Exit, Failure> {
+    let (setup, agent, prompt, mut signals) = prepare(program, args, run).await?;
+    let mut session = agent.session("run").await?;
+    let (result, signal) = signals
+        .turn(&mut session, setup.message(&prompt), lines)
+        .await;
+    let Some(outcome) = result.transpose()? else {
+        return Ok(signal.map_or(Exit::Other, Exit::from));
+    };
+    let exit = exit(&outcome, signal);
+    lines.outcome(&outcome, exit);
+    Ok(exit)
+}
+
+async fn prepare(
+    program: Program,
+    args: &Args,
+    run: &RunArgs,
+) -> Result<(Setup, Agent, String, Signals), Failure> {
+    let setup = Setup::new(&program, args)?;
+    let prompt = input::prompt(&run.prompt)?;
+    let choice = model::choose(&setup.config, program.model).await?;
+    let signals = Signals::new()?;
+    let agent = setup.agent(program.state, choice, asker(signals.typed()))?;
+    Ok((setup, agent, prompt, signals))
+}
+
+/// Prints the rest of a turn and returns the code it ends with.
+pub(crate) fn finish(
+    result: Option<Result<TurnOutcome, AgentError>>,
+    signal: Option<Signal>,
+    show: Show<'_>,
+) -> Result<Exit, Failure> {
+    let Some(outcome) = result.transpose()? else {
+        show.close()?;
+        return Ok(signal.map_or(Exit::Other, Exit::from));
+    };
+    match &outcome.reason {
+        EndReason::Answered | EndReason::Limit { .. } => show.answer(&outcome)?,
+        _ => show.close()?,
+    }
+    match &outcome.reason {
+        EndReason::Failed { class, message } => Err(failed(*class, message)),
+        EndReason::StoreFailed { message } => Err(Failure::other(message)),
+        _ => Ok(exit(&outcome, signal)),
+    }
+}
+
+fn exit(outcome: &TurnOutcome, signal: Option<Signal>) -> Exit {
+    match outcome.reason {
+        EndReason::Answered => Exit::Answered,
+        EndReason::Limit { .. } => Exit::Limit,
+        EndReason::Failed { .. } => Exit::ModelFailed,
+        EndReason::Cancelled => signal.map_or(Exit::Interrupted, Exit::from),
+        _ => Exit::Other,
+    }
+}
+
+fn failed(class: FailureClass, message: &str) -> Failure {
+    let failure = Failure::new(
+        Exit::ModelFailed,
+        format!("the model failed: {class}: {message}"),
+    );
+    match class {
+        FailureClass::Auth => {
+            failure.hint("check the key: `doctor` tells which variable it is read from")
+        }
+        FailureClass::NotFound => {
+            failure.hint("check the model's name and `base_url`; `doctor` lists what is offered")
+        }
+        FailureClass::Network | FailureClass::Stalled => failure
+            .hint("check that the service runs and that `base_url` is right: `doctor` tries it"),
+        FailureClass::RateLimit | FailureClass::Overloaded => {
+            failure.hint("wait, or take another model with `--model`")
+        }
+        FailureClass::ContextLength => {
+            failure.hint("shorten the prompt, or take a model with a longer window")
+        }
+        _ => failure,
+    }
+}

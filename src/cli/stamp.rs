@@ -1,0 +1,35 @@
+//! The stamp of local time on each message: the model has no other clock, and the prompt's prefix stays the same.
+
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+
+/// Returns `text` with the time in `zone`, as in `[Sat 2026-02-28 14:30 +08:00] text`.
+pub(crate) fn stamped(text: &str, now: &Zoned) -> String {
+    format!("[{}] {text}", now.strftime("%a %Y-%m-%d %H:%M %:z"))
+}
+
+/// Returns the time in `zone`, or in the system's.
+pub(crate) fn now(zone: Option<&TimeZone>) -> Zoned {
+    match zone {
+        Some(zone) => jiff::Timestamp::now().to_zoned(zone.clone()),
+        None => Zoned::now(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stamp_has_its_form_in_any_zone() {
+        let at: jiff::Timestamp = "2026-02-28T06:30:00Z".parse().unwrap();
+        for (hours, stamp) in [
+            (8, "[Sat 2026-02-28 14:30 +08:00] hi"),
+            (-7, "[Fri 2026-02-27 23:30 -07:00] hi"),
+            (0, "[Sat 2026-02-28 06:30 +00:00] hi"),
+        ] {
+            let zone = TimeZone::fixed(jiff::tz::offset(hours));
+            assert_eq!(stamped("hi", &at.to_zoned(zone)), stamp);
+        }
+    }
+}

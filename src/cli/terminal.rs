@@ -1,0 +1,102 @@
+//! The two output streams: the answer, and the talk about it with its status line.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::text::visible;
+
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const ASK: Style = AnsiColor::Yellow.on_default();
+
+/// Standard output and standard error, kept from writing into each other's lines.
+pub(crate) struct Screen {
+    /// Whether the answer is read by a person as it grows.
+    pub(crate) live: bool,
+    talk: bool,
+    quiet: bool,
+    status: bool,
+    mid_line: bool,
+    failed: Option<io::Error>,
+}
+
+impl Screen {
+    /// Looks at the streams of the process; `quiet` leaves the talk out.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            live: io::stdout().is_terminal(),
+            talk: io::stderr().is_terminal(),
+            quiet,
+            status: false,
+            mid_line: false,
+            failed: None,
+        }
+    }
+
+    /// Prints a piece of the answer.
+    pub(crate) fn answer(&mut self, text: &str) {
+        self.print(&visible(text));
+    }
+
+    /// Prints text of our own, styles included, where the answer goes.
+    pub(crate) fn print(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.clear();
+        let mut out = anstream::stdout();
+        let result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+        self.mid_line = !text.ends_with('\n');
+    }
+
+    /// Ends the answer's last line.
+    pub(crate) fn end_answer(&mut self) {
+        if self.mid_line {
+            self.answer("\n");
+        }
+    }
+
+    /// Prints one line of talk.
+    pub(crate) fn note(&mut self, style: Style, line: &str) {
+        if self.quiet {
+            return;
+        }
+        self.clear();
+        if self.live && self.talk {
+            self.end_answer();
+        }
+        // The talk may be lost, as when standard error is closed; the answer may not.
+        let _ = writeln!(anstream::stderr(), "{style}{}{style:#}", visible(line));
+    }
+
+    /// Shows what is going on until something else is printed; only on a terminal.
+    pub(crate) fn status(&mut self, line: &str) {
+        if self.quiet || !self.talk || (self.live && self.mid_line) {
+            return;
+        }
+        self.clear();
+        let mut err = anstream::stderr();
+        let _ = write!(err, "{DIM}{}{DIM:#}", visible(line)).and_then(|()| err.flush());
+        self.status = true;
+    }
+
+    /// Takes the status line away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.status) {
+            // Raw: a stream without colours would strip the sequence and leave the line.
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+
+    /// Returns the first failure to print the answer.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.clear();
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,117 @@
+//! Text of models and tools on its way to a terminal: control characters made visible, long values clipped.
+
+use std::borrow::Cow;
+
+/// Returns `text` with control characters made visible; line feeds and tabs stay.
+///
+/// A terminal obeys escape sequences whoever wrote them: they could hide a question, retitle the window or type for
+/// the user.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_active) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => {}
+            c if is_active(c) => out.push(picture(c)),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Returns `text` as one line of at most `limit` characters, control characters visible.
+pub(crate) fn line(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for (count, c) in text.trim().chars().enumerate() {
+        if count == limit {
+            out.push('…');
+            break;
+        }
+        out.push(match c {
+            '\n' => '⏎',
+            '\t' => ' ',
+            c if is_active(c) => picture(c),
+            c => c,
+        });
+    }
+    out
+}
+
+fn is_active(c: char) -> bool {
+    // Direction overrides reorder what stands beside them, so that a command reads as another one.
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn picture(c: char) -> char {
+    match u32::from(c) {
+        low @ 0..=0x1f => char::from_u32(0x2400 + low).unwrap_or('\u{fffd}'),
+        0x7f => '\u{2421}',
+        _ => '\u{fffd}',
+    }
+}
+
+/// Returns the arguments of a call as `key: value, …`, secret ones masked.
+pub(crate) fn arguments(json: &str, secret: &[&str], limit: usize) -> String {
+    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(json) else {
+        // What cannot be read cannot be masked.
+        return if secret.is_empty() {
+            line(json, limit)
+        } else {
+            "…".to_owned()
+        };
+    };
+    let mut out = String::new();
+    for (key, value) in &object {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        out.push_str(key);
+        out.push_str(": ");
+        if secret.contains(&key.as_str()) {
+            out.push_str("•••");
+        } else {
+            out.push_str(&line(&value.to_string(), 60));
+        }
+    }
+    line(&out, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_do_not_reach_the_terminal() {
+        assert_eq!(
+            visible("a\x1b[2Jb\u{9b}31mc\x7f\r\nd\re\tf"),
+            "a␛[2Jb\u{fffd}31mc␡\nd␍e\tf"
+        );
+        assert_eq!(line(" rm\u{202e}x\n\x07 ", 10), "rm\u{fffd}x⏎␇");
+        assert!(matches!(visible("plæin\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn arguments_are_short_and_keep_secrets() {
+        let json = r#"{"city":"Oslo","token":"abc","n":3}"#;
+        assert_eq!(
+            arguments(json, &["token"], 80),
+            r#"city: "Oslo", n: 3, token: •••"#
+        );
+        assert_eq!(arguments("{\"token\":\"abc", &["token"], 80), "…");
+        assert_eq!(arguments("[1]", &[], 80), "[1]");
+        assert_eq!(arguments(json, &[], 8), "city: \"O…");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_keeps_a_control_character(text in proptest::prelude::any::<String>()) {
+            assert!(!visible(&text).contains(is_active));
+            let line = line(&text, 50);
+            assert!(!line.contains(is_active) && !line.contains('\n') && line.chars().count() <= 51);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Faults of a config file, each at its place: unknown keys with the nearest known one, inline secrets, bad values.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
+
+use super::{Config, LimitsConfig};
+use crate::nearest::nearest;
+
+/// Why the settings cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ConfigError {
+    /// A file cannot be read.
+    Unreadable { file: PathBuf, message: String },
+    /// A file holds a fault.
+    Fault {
+        file: PathBuf,
+        line: usize,
+        column: usize,
+        message: String,
+    },
+    /// An environment variable or flag holds a fault.
+    Value { name: String, message: String },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { file, message } => {
+                write!(f, "cannot read `{}`: {message}", file.display())
+            }
+            Self::Fault {
+                file,
+                line,
+                column,
+                message,
+            } => write!(f, "{}:{line}:{column}: {message}", file.display()),
+            Self::Value { name, message } => write!(f, "{name}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// A fault in a text, by byte range.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) at: Range<usize>,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    /// Returns the error with line and column, both from 1, the column in characters.
+    pub(crate) fn in_file(self, file: PathBuf, text: &str) -> ConfigError {
+        let mut start = self.at.start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let before = &text[..start];
+        ConfigError::Fault {
+            file,
+            line: before.matches('\n').count() + 1,
+            column: before
+                .rsplit('\n')
+                .next()
+                .map_or(0, |line| line.chars().count())
+                + 1,
+            message: self.message,
+        }
+    }
+}
+
+/// What stands under a key.
+enum Form {
+    Value,
+    Table(&'static [(&'static str, Form)]),
+    /// A table whose keys are free and whose values are tables of this form.
+    Each(&'static [(&'static str, Form)]),
+    /// A table with free keys.
+    Headers,
+    /// The table of limits.
+    Limits,
+}
+
+const ROOT: &[(&str, Form)] = &[
+    ("model", Form::Value),
+    ("base_url", Form::Value),
+    ("workspace", Form::Value),
+    ("system", Form::Value),
+    ("user_timezone", Form::Value),
+    ("stamp", Form::Value),
+    ("discover", Form::Value),
+    ("providers", Form::Each(PROVIDER)),
+    ("policy", Form::Table(POLICY)),
+    ("limits", Form::Limits),
+];
+
+const PROVIDER: &[(&str, Form)] = &[
+    ("base_url", Form::Value),
+    ("key_env", Form::Value),
+    ("key_file", Form::Value),
+    ("native_tools", Form::Value),
+    ("headers", Form::Headers),
+    ("models", Form::Value),
+];
+
+const POLICY: &[(&str, Form)] = &[
+    ("profile", Form::Value),
+    ("allow", Form::Value),
+    ("ask", Form::Value),
+    ("deny", Form::Value),
+];
+
+/// Checks one layer: syntax, keys, then types and values.
+pub(super) fn check(text: &str) -> Result<(), Fault> {
+    let table = DeTable::parse(text).map_err(|error| syntax(&error))?;
+    keys(table.get_ref(), ROOT, "")?;
+    let reader = toml::Deserializer::parse(text).map_err(|error| syntax(&error))?;
+    let mut track = serde_path_to_error::Track::new();
+    Config::deserialize(serde_path_to_error::Deserializer::new(reader, &mut track))
+        .map(drop)
+        .map_err(|error| Fault {
+            at: error.span().unwrap_or_default(),
+            message: format!("`{}`: {}", track.path(), plain(error.message())),
+        })
+}
+
+fn syntax(error: &toml::de::Error) -> Fault {
+    Fault {
+        at: error.span().unwrap_or_default(),
+        message: error.message().replace('\n', "; "),
+    }
+}
+
+/// Refuses keys nobody knows, and secrets.
+fn keys(
+    table: &DeTable<'_>,
+    known: &'static [(&'static str, Form)],
+    path: &str,
+) -> Result<(), Fault> {
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let Some((_, form)) = known.iter().find(|(word, _)| *word == name) else {
+            let message = if is_secret(name) {
+                format!(
+                    "`{path}{name}`: a secret must not stand in a config file; name the variable that holds it with \
+                     `key_env`, or the file with `key_file`, under `[providers.NAME]`"
+                )
+            } else {
+                unknown(name, known.iter().map(|(word, _)| *word), path)
+            };
+            return Err(Fault {
+                at: key.span(),
+                message,
+            });
+        };
+        let DeValue::Table(inner) = value.get_ref() else {
+            continue;
+        };
+        match form {
+            Form::Value => {}
+            Form::Table(known) => keys(inner, known, &format!("{path}{name}."))?,
+            Form::Each(known) => {
+                for (key, value) in inner {
+                    if let DeValue::Table(inner) = value.get_ref() {
+                        keys(inner, known, &format!("{path}{name}.{}.", key.get_ref()))?;
+                    }
+                }
+            }
+            Form::Limits => {
+                let names = LimitsConfig::NAMES.iter().copied();
+                if let Some((key, _)) = inner
+                    .iter()
+                    .find(|(key, _)| names.clone().all(|name| name != key.get_ref()))
+                {
+                    return Err(Fault {
+                        at: key.span(),
+                        message: unknown(key.get_ref(), names, &format!("{path}{name}.")),
+                    });
+                }
+            }
+            Form::Headers => {
+                if let Some((key, _)) = inner.iter().find(|(key, _)| is_secret(key.get_ref())) {
+                    return Err(Fault {
+                        at: key.span(),
+                        message: format!(
+                            "`{path}{name}.{}`: a secret must not stand in a config file; use `key_env` or `key_file`",
+                            key.get_ref()
+                        ),
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone, path: &str) -> String {
+    match nearest(name, known.clone()) {
+        Some(word) => format!("unknown key `{path}{name}`; did you mean `{path}{word}`?"),
+        None => format!(
+            "unknown key `{path}{name}`; expected one of {}",
+            known
+                .map(|word| format!("`{word}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    matches!(
+        name.as_str(),
+        "key" | "secret" | "token" | "password" | "authorization" | "cookie"
+    ) || ["api_key", "apikey", "_token", "_secret", "access_key"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// Puts serde's words into the user's.
+pub(super) fn plain(message: &str) -> String {
+    let Some((found, expected)) = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))
+        .and_then(|rest| rest.rsplit_once(", expected "))
+    else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "u32" | "u64" | "usize" => "a whole number from 0",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "path string" => "a path",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    let mut short: String = found.chars().take(80).collect();
+    if short.len() < found.len() {
+        short.push('…');
+    }
+    format!("expected {expected}, found {short}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENTED: &str = include_str!("mod.rs");
+
+    fn message(text: &str) -> String {
+        check(text)
+            .unwrap_err()
+            .in_file("claw.toml".into(), text)
+            .to_string()
+    }
+
+    #[test]
+    fn faults_name_file_line_column_and_the_way_out() {
+        for (text, expected) in [
+            (
+                "model = \"a:b\"\nwrkspace = \".\"\n",
+                "claw.toml:2:1: unknown key `wrkspace`; did you mean `workspace`?",
+            ),
+            (
+                "[limits]\nround = 3\n",
+                "claw.toml:2:1: unknown key `limits.round`; did you mean `limits.rounds`?",
+            ),
+            (
+                "[limits]\nrounds = \"many\"\n",
+                "claw.toml:2:10: `limits.rounds`: expected a whole number from 0, found string \"many\"",
+            ),
+            (
+                "[policy]\nprofile = \"all\"",
+                "claw.toml:2:11: `policy.profile`: expected one of `minimal`, `coding`, `messaging`, `local`, \
+                 `full`, found \"all\"",
+            ),
+            (
+                "stamp = 1",
+                "claw.toml:1:9: `stamp`: expected `true` or `false`, found integer `1`",
+            ),
+            (
+                "[providers.lab]\nbase_url = \"lab\"",
+                "claw.toml:2:12: `providers.lab.base_url`: expected an address like `http://127.0.0.1:8080/v1`, \
+                 found \"lab\"",
+            ),
+            (
+                "policy = 3",
+                "claw.toml:1:10: `policy`: expected a table, found integer `3`",
+            ),
+        ] {
+            assert_eq!(message(text), expected);
+        }
+    }
+
+    #[test]
+    fn inline_secrets_are_refused_and_not_repeated() {
+        for text in [
+            "api_key = \"sk-1234\"",
+            "[providers.lab]\napi_key = \"sk-1234\"",
+            "[providers.lab]\nkey = \"sk-1234\"",
+            "[providers.lab]\nkey_env = \"sk-1234\"",
+            "[providers.lab.headers]\nAuthorization = \"Bearer sk-1234\"",
+            "[providers.lab]\nheaders = { X-Api-Key = \"sk-1234\" }",
+        ] {
+            let message = message(text);
+            assert!(message.contains("key_env"), "{message}");
+            assert!(!message.contains("1234"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_documented_file_is_accepted() {
+        let docs: String = DOCUMENTED
+            .lines()
+            .skip_while(|line| !line.contains("```toml"))
+            .skip(1)
+            .take_while(|line| !line.contains("```"))
+            .map(|line| format!("{}\n", line.trim_start_matches("//!").trim_start()))
+            .collect();
+        assert_eq!(check(&docs), Ok(()));
+        for name in LimitsConfig::NAMES
+            .iter()
+            .copied()
+            .chain(ROOT.iter().map(|(name, _)| *name))
+        {
+            assert!(docs.contains(name), "`{name}` is not documented");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_checked_without_panic(text in ".{0,200}", cut in 0usize..200) {
+            if let Err(fault) = check(&text) {
+                fault.in_file("f".into(), &text).to_string();
+            }
+            let cut: String = DOCUMENTED.chars().take(cut * 10).collect();
+            if let Err(fault) = check(&cut) {
+                fault.in_file("f".into(), &cut).to_string();
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The layers of the config, merged.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::check::{ConfigError, check, plain};
+use super::{Config, LimitsConfig};
+
+/// A config file must not fill the memory.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Where settings come from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources {
+    /// The user's config folder.
+    pub(crate) user_folder: Option<PathBuf>,
+    /// The working folder.
+    pub(crate) working_folder: PathBuf,
+    /// The file named by `--config`; it takes the place of the working folder's.
+    pub(crate) named: Option<PathBuf>,
+    /// Environment variables.
+    pub(crate) env: Vec<(String, String)>,
+    /// Flags, as keys of the config.
+    pub(crate) flags: Vec<(&'static str, &'static [&'static str], Value)>,
+}
+
+/// The settings, and the files they come from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    /// Files that were read, the strongest last.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// The single values that have an environment variable `CLAW_…`.
+const VARIABLES: &[(&str, &[&str])] = &[
+    ("CLAW_MODEL", &["model"]),
+    ("CLAW_BASE_URL", &["base_url"]),
+    ("CLAW_WORKSPACE", &["workspace"]),
+    ("CLAW_SYSTEM", &["system"]),
+    ("CLAW_USER_TIMEZONE", &["user_timezone"]),
+    ("CLAW_STAMP", &["stamp"]),
+    ("CLAW_DISCOVER", &["discover"]),
+    ("CLAW_PROFILE", &["policy", "profile"]),
+];
+
+/// Reads and merges all layers.
+///
+/// # Errors
+///
+/// Fails at the first fault of the first faulty layer. A file that nobody named may be absent.
+pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    let mut merged = Table::new();
+    let mut files = Vec::new();
+    let user = sources
+        .user_folder
+        .as_ref()
+        .map(|folder| folder.join("claw.toml"));
+    let local = match &sources.named {
+        Some(file) => (sources.working_folder.join(file), true),
+        None => (sources.working_folder.join("claw.toml"), false),
+    };
+    for (file, required) in user.map(|file| (file, false)).into_iter().chain([local]) {
+        if files.contains(&file) {
+            continue;
+        }
+        if let Some(layer) = read(&file, required)? {
+            merge(&mut merged, layer);
+            files.push(file);
+        }
+    }
+    for (name, path, value) in environment(&sources.env) {
+        set(&mut merged, &name, &path, value)?;
+    }
+    for (name, path, value) in &sources.flags {
+        set(&mut merged, name, path, value.clone())?;
+    }
+    let config = Config::deserialize(merged).map_err(|error| ConfigError::Value {
+        name: "config".to_owned(),
+        message: error.message().to_owned(),
+    })?;
+    Ok(Loaded { config, files })
+}
+
+fn read(file: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
+    let unreadable = |message: String| ConfigError::Unreadable {
+        file: file.to_owned(),
+        message,
+    };
+    let about = match std::fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
+        about => about.map_err(|error| unreadable(error.to_string()))?,
+    };
+    // Opening a pipe or a device could wait for ever.
+    if !about.is_file() {
+        return Err(unreadable("it is no regular file".to_owned()));
+    }
+    if about.len() > LARGEST {
+        return Err(unreadable("it is larger than 1 MiB".to_owned()));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    check(text).map_err(|fault| fault.in_file(file.to_owned(), text))?;
+    let mut layer: Table = toml::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+    anchor_paths(&mut layer, file.parent().unwrap_or(Path::new(".")));
+    Ok(Some(layer))
+}
+
+/// Makes the paths of a file relative to its folder, wherever the program runs.
+fn anchor_paths(layer: &mut Table, folder: &Path) {
+    let anchor = |table: &mut Table, key: &str| {
+        if let Some(Value::String(path)) = table.get_mut(key)
+            && let Some(full) = folder.join(&*path).to_str()
+        {
+            *path = full.to_owned();
+        }
+    };
+    anchor(layer, "workspace");
+    if let Some(Value::Table(providers)) = layer.get_mut("providers") {
+        for (_, provider) in providers.iter_mut() {
+            if let Value::Table(provider) = provider {
+                anchor(provider, "key_file");
+            }
+        }
+    }
+}
+
+fn merge(into: &mut Table, layer: Table) {
+    for (key, value) in layer {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Table(old)), Value::Table(new)) => merge(old, new),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Returns the set variables in the order of their table, each with its key and value.
+fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Value)> {
+    let limits = LimitsConfig::NAMES.iter().map(|name| {
+        (
+            format!("CLAW_LIMITS_{}", name.to_ascii_uppercase()),
+            vec!["limits", *name],
+        )
+    });
+    VARIABLES
+        .iter()
+        .map(|(name, path)| ((*name).to_owned(), path.to_vec()))
+        .chain(limits)
+        .filter_map(|(name, path)| {
+            // An empty variable is an unset one, as shells make it.
+            let (_, text) = env
+                .iter()
+                .find(|(key, text)| *key == name && !text.is_empty())?;
+            let value = match (path[0], text.parse::<i64>(), text.parse::<bool>()) {
+                ("limits", Ok(number), _) => Value::Integer(number),
+                ("stamp" | "discover", _, Ok(truth)) => Value::Boolean(truth),
+                _ => Value::String(text.clone()),
+            };
+            Some((name, path, value))
+        })
+        .collect()
+}
+
+/// Checks one value from outside the files and puts it in its place.
+fn set(merged: &mut Table, name: &str, path: &[&str], value: Value) -> Result<(), ConfigError> {
+    let layer = path.iter().rev().fold(value, |inner, key| {
+        Value::Table(Table::from_iter([((*key).to_owned(), inner)]))
+    });
+    let Value::Table(layer) = layer else {
+        return Ok(());
+    };
+    Config::deserialize(layer.clone()).map_err(|error| ConfigError::Value {
+        name: format!("`{name}`"),
+        message: plain(error.message()),
+    })?;
+    merge(merged, layer);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn sources(user: &str, local: &str) -> (tempfile::TempDir, Sources) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("user")).unwrap();
+        fs::write(folder.path().join("user/claw.toml"), user).unwrap();
+        fs::write(folder.path().join("claw.toml"), local).unwrap();
+        let sources = Sources {
+            user_folder: Some(folder.path().join("user")),
+            working_folder: folder.path().to_owned(),
+            ..Sources::default()
+        };
+        (folder, sources)
+    }
+
+    #[test]
+    fn layers_merge_deep_and_the_nearer_one_wins() {
+        let (folder, mut sources) = sources(
+            "model = \"a:1\"\nsystem = \"user\"\n[limits]\nrounds = 1\nattempts = 9\n",
+            "model = \"a:2\"\nworkspace = \"sub\"\n[limits]\nrounds = 2\n",
+        );
+        sources.env = vec![
+            ("CLAW_MODEL".into(), "a:3".into()),
+            ("CLAW_LIMITS_CALL_TIMEOUT".into(), "7".into()),
+            ("CLAW_SYSTEM".into(), String::new()),
+        ];
+        sources.flags = vec![("--model", &["model"], "a:4".into())];
+        let Loaded { config, files } = load(&sources).unwrap();
+        assert_eq!(config.model.as_deref(), Some("a:4"));
+        assert_eq!(config.system.as_deref(), Some("user"));
+        assert_eq!(config.workspace, Some(folder.path().join("sub")));
+        let limits = config.limits.limits();
+        assert_eq!((limits.rounds, limits.attempts), (2, 9));
+        assert_eq!(limits.call_timeout.as_secs(), 7);
+        assert_eq!(files.len(), 2);
+    }
+
+    #[test]
+    fn faults_outside_files_name_their_variable() {
+        let (_folder, mut sources) = sources("", "");
+        sources.env = vec![("CLAW_LIMITS_ROUNDS".into(), "lots".into())];
+        assert_eq!(
+            load(&sources).unwrap_err().to_string(),
+            "`CLAW_LIMITS_ROUNDS`: expected a whole number from 0, found string \"lots\""
+        );
+    }
+
+    #[test]
+    fn a_named_file_must_exist_and_be_a_file() {
+        let (folder, mut sources) = sources("", "");
+        sources.named = Some("none.toml".into());
+        assert!(matches!(
+            load(&sources),
+            Err(ConfigError::Unreadable { .. })
+        ));
+        sources.named = Some(folder.path().to_owned());
+        assert!(matches!(
+            load(&sources),
+            Err(ConfigError::Unreadable { .. })
+        ));
+    }
+}

@@ -1,0 +1,128 @@
+//! Rules of this repository that a reader relies on, checked.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn sources() -> Vec<(PathBuf, String)> {
+    fn walk(dir: &Path, out: &mut Vec<PathBuf>) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                walk(&path, out)?;
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                out.push(path);
+            }
+        }
+        Ok(())
+    }
+    let mut paths = Vec::new();
+    for dir in [
+        "src",
+        "examples",
+        "claw-macros/src",
+        "claw-runtime/src",
+        "claw-tools/src",
+    ] {
+        walk(&Path::new(ROOT).join(dir), &mut paths).unwrap();
+    }
+    assert!(
+        paths.len() > 40,
+        "the walk found only {} files",
+        paths.len()
+    );
+    paths
+        .into_iter()
+        .map(|path| (path.clone(), fs::read_to_string(&path).unwrap()))
+        .collect()
+}
+
+/// Fails with every line that breaks a rule.
+fn assert_none(rule: &str, broken: Vec<String>) {
+    assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn a_file_is_one_idea() {
+    let long = sources().into_iter().filter_map(|(path, text)| {
+        let lines = text.lines().count();
+        (lines > 600).then(|| format!("{}: {lines} lines", path.display()))
+    });
+    assert_none("files over 600 lines", long.collect());
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let marks = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("FIX", "ME"),
+        concat!("TO", "DO"),
+    ];
+    let left = sources().into_iter().flat_map(|(path, text)| {
+        let hits = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| marks.iter().any(|mark| line.contains(mark)));
+        hits.map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1))
+            .collect::<Vec<_>>()
+    });
+    assert_none("left undone", left.collect());
+}
+
+#[test]
+fn every_module_says_why_it_exists() {
+    let silent = sources().into_iter().filter(|(path, text)| {
+        !path.ends_with("main.rs")
+            && !text.trim_start().starts_with("//!")
+            && !text.contains("#![doc")
+    });
+    assert_none(
+        "modules without a `//!` line",
+        silent.map(|(path, _)| path.display().to_string()).collect(),
+    );
+}
+
+#[test]
+fn the_runtime_is_handed_everything() {
+    // The runtime and the tools read no configuration of their own: the program does, and hands it over.
+    let forbidden = [
+        "std::env::var",
+        "env::var(",
+        "env::args",
+        "home_dir",
+        "println!(",
+        "eprintln!(",
+    ];
+    let broken = sources()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(Path::new(ROOT).join("claw-runtime")));
+    let broken = broken.flat_map(|(path, text)| {
+        let code = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"));
+        code.filter(|(_, line)| forbidden.iter().any(|word| line.contains(word)))
+            .map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1))
+            .collect::<Vec<_>>()
+    });
+    assert_none("claw-runtime reads or prints", broken.collect());
+}
+
+#[test]
+fn the_code_map_names_what_is_there() {
+    let map = fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md")).unwrap();
+    let mut missing = Vec::new();
+    for krate in ["claw-runtime", "claw-macros"] {
+        for entry in fs::read_dir(Path::new(ROOT).join(krate).join("src")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let minor = ["lib", "private", "digest", "nearest"].contains(&name.as_str());
+            if !minor && !map.contains(&name) {
+                missing.push(format!("{krate}/src/{name}"));
+            }
+        }
+    }
+    assert_none("not in ARCHITECTURE.md", missing);
+}
