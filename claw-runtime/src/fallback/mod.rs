@@ -20,6 +20,9 @@ mod scan;
 mod tags;
 mod tokens;
 
+#[cfg(test)]
+mod tests;
+
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
 

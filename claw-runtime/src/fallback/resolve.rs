@@ -2,6 +2,7 @@
 //!
 //! Names may differ in case, `-`, `_` and known prefixes, as long as exactly one tool fits. A tool is never guessed.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -61,6 +62,8 @@ pub(super) struct Tools<'a> {
     toolset: &'a Toolset,
     /// By folded name; `None` where two tools share it.
     folded: HashMap<String, Option<&'a Arc<Tool>>>,
+    /// How many more faults get a hint at a similar name.
+    hints: Cell<u32>,
 }
 
 impl<'a> Tools<'a> {
@@ -72,7 +75,11 @@ impl<'a> Tools<'a> {
                 .and_modify(|entry| *entry = None)
                 .or_insert(Some(tool));
         }
-        Self { toolset, folded }
+        Self {
+            toolset,
+            folded,
+            hints: Cell::new(10),
+        }
     }
 
     /// Returns the tool of exactly this name.
@@ -136,7 +143,10 @@ impl<'a> Tools<'a> {
     }
 
     pub(super) fn unknown(&self, name: &str) -> Fault {
-        fault::unknown_tool(name, self.toolset.iter().map(Arc::as_ref))
+        // Names are compared a few times only, however many calls a reply holds.
+        let hints = self.hints.replace(self.hints.get().saturating_sub(1));
+        let tools = self.toolset.iter().map(Arc::as_ref);
+        fault::unknown_tool(name, tools.take(if hints > 0 { usize::MAX } else { 0 }))
     }
 
     /// Returns the calls of a marked value.
