@@ -10,6 +10,7 @@ pub mod event;
 pub mod fallback;
 pub mod limits;
 pub mod message;
+pub mod nearest;
 pub mod policy;
 pub mod provider;
 pub mod registry;

@@ -6,7 +6,23 @@
 //! at run time alike; [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
 
 mod node;
+
+mod check;
+mod coerce;
+mod expected;
+mod json;
+mod number;
+mod reader;
+mod report;
+mod signature;
+mod tree;
 mod validate;
 
+#[cfg(test)]
+mod tests;
+
+pub use coerce::Coerce;
 pub use node::{Kind, Node, Piece};
-pub use validate::{Coerce, Invalid, Note, Problem, Schema, Unknown, Valid, validate};
+pub use report::{Invalid, Problem};
+pub use tree::Schema;
+pub use validate::{Note, Unknown, Valid, validate};

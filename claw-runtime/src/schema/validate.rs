@@ -1,33 +1,13 @@
-//! Placeholder of the slow path; replaced as a whole.
+//! From the text of a call to arguments that fit, or to everything that is wrong with them.
+
 use serde_json::Value;
 
-/// A JSON Schema read into a tree.
-#[derive(Clone, Debug)]
-pub struct Schema(Value);
-
-impl Schema {
-    /// Reads a JSON Schema. Keywords it does not know are ignored.
-    pub fn parse(json: &Value) -> Self {
-        Self(json.clone())
-    }
-    /// Returns the parameters as one compact typed line: `path: string, limit?: integer`.
-    pub fn signature(&self) -> String {
-        self.0.to_string()
-    }
-}
-
-/// How far a value of the wrong type may be brought to the right one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Coerce {
-    /// Not at all.
-    Strict,
-    /// Only where nothing is lost and nothing guessed: `"5"` for an integer, `null` for an absent option.
-    #[default]
-    Safe,
-    /// Also a scalar where a string is declared, and one value where a list is.
-    Lenient,
-}
+use super::check::Checker;
+use super::coerce::Coerce;
+use super::json::Json;
+use super::reader::{self, Fault};
+use super::report::{Invalid, Path, clip, shown};
+use super::tree::Schema;
 
 /// What becomes of an argument nobody declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +21,9 @@ pub enum Unknown {
 /// Arguments that fit the schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Valid {
-    /// The arguments after coercion.
+    /// The arguments after coercion, as JSON text: keys in the order they came, numbers as they were written.
+    pub text: String,
+    /// The same as a value; integers of more than 64 bits are floats here.
     pub value: Value,
     /// What was coerced or dropped, in document order.
     pub notes: Vec<Note>,
@@ -56,34 +38,9 @@ pub struct Note {
     pub text: String,
 }
 
-/// Everything that is wrong with a call's arguments.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Invalid {
-    /// In document order, all of them.
-    pub problems: Vec<Problem>,
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// JSON pointer; empty for the arguments as a whole.
-    pub pointer: String,
-    /// What was expected and what was found.
-    pub text: String,
-}
-
-impl Invalid {
-    /// Writes the report a model reads (see the design of the report in the module docs).
-    pub fn report(&self, tool: &str, schema: &Schema) -> String {
-        format!(
-            "Tool call to `{tool}` was not run: {} problems. {}",
-            self.problems.len(),
-            schema.signature()
-        )
-    }
-}
-
 /// Checks `text` against `schema`, collecting every problem, coercing as `coerce` allows.
+///
+/// Blank text and `null` are no arguments; a JSON string that holds an object is unwrapped once.
 ///
 /// # Errors
 ///
@@ -94,18 +51,93 @@ pub fn validate(
     coerce: Coerce,
     unknown: Unknown,
 ) -> Result<Valid, Invalid> {
-    let _ = (schema, coerce, unknown);
-    let text = if text.trim().is_empty() { "{}" } else { text };
-    match serde_json::from_str(text) {
-        Ok(value) => Ok(Valid {
-            value,
-            notes: Vec::new(),
-        }),
-        Err(error) => Err(Invalid {
-            problems: vec![Problem {
-                pointer: String::new(),
-                text: error.to_string(),
-            }],
-        }),
+    let tree = &*schema.tree;
+    let mut notes = Vec::new();
+    let (mut json, odd) = arguments(text, tree.secrets, &mut notes)?;
+    let mut checker = Checker::new(tree, coerce, unknown, text.len());
+    checker.notes = notes;
+    if odd {
+        checker.survey(&mut json, &Path::root(tree.secrets));
     }
+    checker.check(tree.root, &mut json, &Path::root(false));
+    let notes = checker.finish()?;
+    if !notes.is_empty() {
+        // A change may break a rule that was looked at before it: what leaves here fits as it is.
+        let mut again = Checker::new(tree, Coerce::Strict, Unknown::Refuse, text.len());
+        again.check(tree.root, &mut json, &Path::root(false));
+        again.finish()?;
+    }
+    Ok(Valid {
+        text: json.to_text(),
+        value: json.to_value(),
+        notes,
+    })
+}
+
+/// Reads the arguments as an object, and whether they need a survey.
+fn arguments<'a>(
+    text: &'a str,
+    secret: bool,
+    notes: &mut Vec<Note>,
+) -> Result<(Json<'a>, bool), Invalid> {
+    if text.trim().is_empty() {
+        return Ok((Json::Object(Vec::new()), false));
+    }
+    let broken = |text: &str, fault: &Fault| {
+        Invalid::one(format!(
+            "expected an object, got text that is {}",
+            fault_text(text, fault, !secret)
+        ))
+    };
+    let read = reader::read(text).map_err(|fault| broken(text, &fault))?;
+    let inner = match read.json {
+        Json::Object(_) => return Ok((read.json, read.odd)),
+        Json::Null => return Ok((Json::Object(Vec::new()), false)),
+        Json::String(inner) if inner.trim().is_empty() => {
+            return Ok((Json::Object(Vec::new()), false));
+        }
+        Json::String(inner) if inner.trim_start().starts_with('{') => inner,
+        other => {
+            let got = shown(&other, secret);
+            return Err(Invalid::one(format!("expected an object, got {got}")));
+        }
+    };
+    let read = reader::read(&inner).map_err(|fault| broken(&inner, &fault))?;
+    notes.push(Note {
+        pointer: String::new(),
+        text: "a string that holds an object became the object".to_owned(),
+    });
+    Ok((read.json.into_owned(), read.odd))
+}
+
+/// Returns where and why text is not JSON; with a piece of it when nothing in it is secret.
+pub(super) fn fault_text(text: &str, fault: &Fault, quotes: bool) -> String {
+    const BEFORE: usize = 24;
+    const AFTER: usize = 16;
+    let (before, after) = text.split_at(fault.at);
+    let line = 1 + before.matches('\n').count();
+    let column = 1 + before
+        .rsplit('\n')
+        .next()
+        .map_or(0, |rest| rest.chars().count());
+    let expected = fault.expected;
+    let mut out = format!("not JSON at line {line}, column {column}: expected {expected}, found ");
+    match after.chars().next() {
+        None => out.push_str("the end"),
+        Some(_) if !quotes => out.push_str("something else"),
+        Some(found) => {
+            out.push('`');
+            clip(found.encode_utf8(&mut [0; 4]), &mut out);
+            out.push('`');
+        }
+    }
+    if quotes {
+        let start = before.char_indices().rev().take(BEFORE).last();
+        let end = after.char_indices().nth(AFTER);
+        out.push_str(" near `");
+        clip(&before[start.map_or(0, |(at, _)| at)..], &mut out);
+        clip(&after[..end.map_or(after.len(), |(at, _)| at)], &mut out);
+        out.push('`');
+    }
+    out
 }

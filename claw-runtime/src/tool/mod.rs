@@ -224,7 +224,7 @@ impl Tool {
             };
             Parsed {
                 json: json.into(),
-                schema: Schema::parse(&value),
+                schema: Schema::parse(&value).with_secret(self.spec.secret),
             }
         })
     }
@@ -255,9 +255,8 @@ impl Tool {
         } else {
             Unknown::Refuse
         };
-        let Valid { value, notes } = validate(schema, arguments, coerce, unknown)
+        let Valid { text, notes, .. } = validate(schema, arguments, coerce, unknown)
             .map_err(|invalid| invalid.report(self.name(), schema))?;
-        let text = value.to_string();
         if let Body::Linked(entry) = &self.body
             && let Err(reject) = (entry.shim)(None, &text)
         {

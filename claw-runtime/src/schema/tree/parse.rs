@@ -1,0 +1,363 @@
+//! From JSON Schema to the tree. Never fails: what makes no sense asks nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use regex::{Regex, RegexBuilder};
+
+use super::{Array, Bound, Bounds, Docs, Id, Object, Property, Rest, Shape, Text, Tree, Types};
+use crate::schema::json::Json;
+use crate::schema::number::Decimal;
+
+/// Deepest nesting of a schema, references included.
+const DEPTH: usize = 128;
+/// Largest compiled pattern, in bytes.
+const PATTERN_SIZE: usize = 1 << 20;
+
+pub(super) fn tree(document: &Json<'_>) -> Tree {
+    let mut parser = Parser {
+        document,
+        seen: HashMap::new(),
+        tree: Tree::default(),
+    };
+    parser.tree.root = parser.shape(document, 0);
+    parser.tree
+}
+
+struct Parser<'a> {
+    document: &'a Json<'a>,
+    /// Where a schema object has been read to, by its address: a reference and the place it refers to share one shape.
+    seen: HashMap<usize, Id>,
+    tree: Tree,
+}
+
+impl<'a> Parser<'a> {
+    fn shape(&mut self, schema: &'a Json<'a>, depth: usize) -> Id {
+        let address = std::ptr::from_ref(schema).addr();
+        if let Some(id) = self.seen.get(&address) {
+            return *id;
+        }
+        let id = self.tree.shapes.len();
+        self.tree.shapes.push(Shape::default());
+        if depth >= DEPTH {
+            return id;
+        }
+        // Before its parts are read: they may refer back to it.
+        self.seen.insert(address, id);
+        let shape = match schema {
+            Json::Bool(false) => Shape {
+                never: true,
+                ..Shape::default()
+            },
+            Json::Object(_) => self.object_form(schema, depth + 1),
+            _ => Shape::default(),
+        };
+        self.tree.shapes[id] = shape;
+        id
+    }
+
+    fn object_form(&mut self, keywords: &'a Json<'a>, depth: usize) -> Shape {
+        let mut all = self.shapes(keywords.member("allOf"), depth);
+        let target = keywords
+            .member("$ref")
+            .and_then(Json::as_str)
+            .and_then(|reference| resolve(self.document, reference));
+        if let Some(target) = target {
+            all.insert(0, self.shape(target, depth));
+        }
+        Shape {
+            never: false,
+            types: types(keywords.member("type")),
+            members: members(keywords),
+            text: text(keywords),
+            number: bounds(keywords),
+            array: self.array(keywords, depth),
+            object: self.object(keywords, depth),
+            all,
+            any: self.shapes(keywords.member("anyOf"), depth),
+            one: self.shapes(keywords.member("oneOf"), depth),
+            docs: Docs {
+                description: keywords
+                    .member("description")
+                    .and_then(Json::as_str)
+                    .map(str::to_owned),
+                default: keywords.member("default").map(Json::to_text),
+            },
+        }
+    }
+
+    fn shapes(&mut self, list: Option<&'a Json<'a>>, depth: usize) -> Vec<Id> {
+        list.and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+            .map(|schema| self.shape(schema, depth))
+            .collect()
+    }
+
+    fn array(&mut self, keywords: &'a Json<'a>, depth: usize) -> Option<Box<Array>> {
+        let array = Array {
+            prefix: self.shapes(keywords.member("prefixItems"), depth),
+            items: keywords
+                .member("items")
+                .filter(|items| matches!(items, Json::Object(_) | Json::Bool(_)))
+                .map(|items| self.shape(items, depth)),
+            shortest: size(keywords, "minItems"),
+            longest: size(keywords, "maxItems"),
+            unique: matches!(keywords.member("uniqueItems"), Some(Json::Bool(true))),
+        };
+        let asks = !array.prefix.is_empty()
+            || array.items.is_some()
+            || array.shortest.is_some()
+            || array.longest.is_some()
+            || array.unique;
+        asks.then(|| Box::new(array))
+    }
+
+    fn object(&mut self, keywords: &'a Json<'a>, depth: usize) -> Option<Box<Object>> {
+        let mut object = Object {
+            rest: match keywords.member("additionalProperties") {
+                Some(Json::Bool(false)) => Rest::Closed,
+                Some(schema @ Json::Object(_)) => Rest::Of(self.shape(schema, depth)),
+                _ => Rest::Open,
+            },
+            fewest: size(keywords, "minProperties"),
+            most: size(keywords, "maxProperties"),
+            ..Object::default()
+        };
+        for (name, schema) in entries(keywords, "properties") {
+            let property = self.property(name, schema, depth);
+            object.properties.push(property);
+        }
+        for (source, schema) in entries(keywords, "patternProperties") {
+            match pattern(source) {
+                Some(pattern) => object.patterns.push((pattern, self.shape(schema, depth))),
+                // Which names it allows is unknown, so none is refused.
+                None => object.rest = Rest::Open,
+            }
+        }
+        self.mark_required(keywords, &mut object);
+        object.index();
+        let asks = !object.properties.is_empty()
+            || !object.patterns.is_empty()
+            || object.rest != Rest::Open
+            || object.fewest.is_some()
+            || object.most.is_some();
+        asks.then(|| Box::new(object))
+    }
+
+    /// Moves the required properties to the front, in the order `required` lists them: the one order that survives a
+    /// map with sorted keys.
+    fn mark_required(&mut self, keywords: &Json<'_>, object: &mut Object) {
+        let mut declared: HashMap<String, Property> = HashMap::new();
+        let order: Vec<String> = object
+            .properties
+            .iter()
+            .map(|property| property.name.clone())
+            .collect();
+        for property in object.properties.drain(..) {
+            declared.insert(property.name.clone(), property);
+        }
+        let names = keywords.member("required").and_then(Json::as_array);
+        let mut done = HashSet::new();
+        for name in names.into_iter().flatten().filter_map(Json::as_str) {
+            if !done.insert(name) {
+                continue;
+            }
+            // Required without being declared: it must be there, as what the rest of the object allows.
+            let mut property = declared.remove(name).unwrap_or_else(|| Property {
+                name: name.to_owned(),
+                aliases: Vec::new(),
+                shape: match object.rest {
+                    Rest::Of(id) => id,
+                    Rest::Open | Rest::Closed => self.anything(),
+                },
+                required: false,
+                secret: false,
+            });
+            property.required = true;
+            object.properties.push(property);
+        }
+        object
+            .properties
+            .extend(order.iter().filter_map(|name| declared.remove(name)));
+    }
+
+    fn anything(&mut self) -> Id {
+        self.tree.shapes.push(Shape::default());
+        self.tree.shapes.len() - 1
+    }
+
+    fn property(&mut self, name: &str, schema: &'a Json<'a>, depth: usize) -> Property {
+        let aliases: Vec<String> = schema
+            .member("x-aliases")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .map(str::to_owned)
+            .collect();
+        let secret = matches!(schema.member("writeOnly"), Some(Json::Bool(true)))
+            || schema.member("format").and_then(Json::as_str) == Some("password");
+        self.tree.aliases |= !aliases.is_empty();
+        self.tree.secrets |= secret;
+        Property {
+            name: name.to_owned(),
+            aliases,
+            shape: self.shape(schema, depth),
+            required: false,
+            secret,
+        }
+    }
+}
+
+/// Follows a reference inside the document: `#` or `#/a/b`.
+fn resolve<'a>(document: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> {
+    let pointer = percent_decoded(reference.strip_prefix('#')?)?;
+    if pointer.is_empty() {
+        return Some(document);
+    }
+    pointer
+        .strip_prefix('/')?
+        .split('/')
+        .map(|step| step.replace("~1", "/").replace("~0", "~"))
+        .try_fold(document, |value, step| match value {
+            Json::Array(items) => items.get(step.parse::<usize>().ok()?),
+            _ => value.member(&step),
+        })
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let high = char::from(rest.next()?).to_digit(16)?;
+        let low = char::from(rest.next()?).to_digit(16)?;
+        bytes.push((high * 16 + low) as u8);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn types(keyword: Option<&Json<'_>>) -> Types {
+    let one = |name: &str| {
+        Types::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
+    };
+    let names: Vec<&str> = match keyword {
+        Some(Json::String(name)) => vec![name],
+        Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
+        _ => Vec::new(),
+    };
+    // A type nobody knows cannot be checked.
+    if names.is_empty() || names.iter().any(|name| one(name).is_none()) {
+        return Types::ANY;
+    }
+    names
+        .into_iter()
+        .filter_map(one)
+        .fold(Types::NONE, Types::with)
+}
+
+fn members(keywords: &Json<'_>) -> Option<Vec<Json<'static>>> {
+    let listed = keywords
+        .member("enum")
+        .and_then(Json::as_array)
+        .map(|members| {
+            members
+                .iter()
+                .cloned()
+                .map(Json::into_owned)
+                .collect::<Vec<_>>()
+        });
+    match (
+        keywords.member("const").cloned().map(Json::into_owned),
+        listed,
+    ) {
+        (Some(only), Some(listed)) if listed.iter().any(|member| member.same(&only)) => {
+            Some(vec![only])
+        }
+        // A constant outside the list: nothing fits.
+        (Some(_), Some(_)) => Some(Vec::new()),
+        (Some(only), None) => Some(vec![only]),
+        (None, listed) => listed,
+    }
+}
+
+fn text(keywords: &Json<'_>) -> Option<Box<Text>> {
+    let text = Text {
+        shortest: size(keywords, "minLength"),
+        longest: size(keywords, "maxLength"),
+        pattern: keywords
+            .member("pattern")
+            .and_then(Json::as_str)
+            .and_then(pattern),
+    };
+    let asks = text.shortest.is_some() || text.longest.is_some() || text.pattern.is_some();
+    asks.then(|| Box::new(text))
+}
+
+fn bounds(keywords: &Json<'_>) -> Option<Box<Bounds>> {
+    let bound = |keyword: &str, exclusive| {
+        let Json::Number(text) = keywords.member(keyword)? else {
+            return None;
+        };
+        Some(Bound {
+            value: Decimal::new(text),
+            text: text.clone().into_owned(),
+            exclusive,
+        })
+    };
+    let tighter = |inclusive: Option<Bound>, exclusive: Option<Bound>, upper: bool| match (
+        inclusive, exclusive,
+    ) {
+        (Some(inclusive), Some(exclusive)) => {
+            let exclusive_wins = if upper {
+                exclusive.value <= inclusive.value
+            } else {
+                exclusive.value >= inclusive.value
+            };
+            Some(if exclusive_wins { exclusive } else { inclusive })
+        }
+        (inclusive, exclusive) => inclusive.or(exclusive),
+    };
+    let bounds = Bounds {
+        least: tighter(
+            bound("minimum", false),
+            bound("exclusiveMinimum", true),
+            false,
+        ),
+        most: tighter(
+            bound("maximum", false),
+            bound("exclusiveMaximum", true),
+            true,
+        ),
+        step: bound("multipleOf", false).filter(|step| step.value.is_positive()),
+    };
+    let asks = bounds.least.is_some() || bounds.most.is_some() || bounds.step.is_some();
+    asks.then(|| Box::new(bounds))
+}
+
+fn pattern(source: &str) -> Option<Regex> {
+    RegexBuilder::new(source)
+        .size_limit(PATTERN_SIZE)
+        .build()
+        .ok()
+}
+
+fn size(keywords: &Json<'_>, keyword: &str) -> Option<usize> {
+    match keywords.member(keyword)? {
+        Json::Number(text) => Decimal::new(text).integer()?.parse().ok(),
+        _ => None,
+    }
+}
+
+fn entries<'a>(
+    keywords: &'a Json<'a>,
+    keyword: &str,
+) -> impl Iterator<Item = (&'a str, &'a Json<'a>)> {
+    keywords.member(keyword).into_iter().flat_map(Json::entries)
+}
