@@ -39,8 +39,7 @@ pub(super) fn truncated(quote: &str, tool: Option<&Tool>) -> Fault {
     fault(
         FaultCode::Truncated,
         format!(
-            "The tool call was not run: the reply ended inside it, after `{}`. Send the whole call again; when it is \
-             long, send less at once.",
+            "The tool call was not run: the reply ended inside it, after `{}`. When it is long, send less at once.",
             clip(tail(quote))
         ),
         tool,

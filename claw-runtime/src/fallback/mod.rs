@@ -19,6 +19,7 @@ mod resolve;
 mod scan;
 mod tags;
 mod tokens;
+mod typed;
 
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,10 @@ impl Json {
         }
     }
 
+    pub(super) fn is_scalar(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Literal(_))
+    }
+
     pub(super) fn is_null(&self) -> bool {
         matches!(self, Self::Literal(text) if text == "null")
     }

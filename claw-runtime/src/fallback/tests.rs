@@ -53,13 +53,43 @@ fn result(id: &str, content: Vec<ContentBlock>) -> Message {
 
 #[test]
 fn faults_tell_the_model_what_to_send() {
-    let message = |reply: &str| found(reply).faults.remove(0).message;
-    insta::assert_snapshot!(message(r#"<tool_call>{"name": "read_file", "arguments": {"path": }}</tool_call>"#), @"");
-    insta::assert_snapshot!(message(r#"<tool_call>{"name": "read_fil", "arguments": {}}</tool_call>"#), @"");
-    insta::assert_snapshot!(message(r#"<tool_call>{"name": "fly", "arguments": {}}</tool_call>"#), @"");
-    insta::assert_snapshot!(message(r#"<tool_call>{"name": "read_file", "arguments": {"path": "a/b"#), @"");
-    insta::assert_snapshot!(message(r#"<tool_call>{"name": "read_file", "arguments": "a/b"}</tool_call>"#), @"");
-    insta::assert_snapshot!(message(""), @"");
+    const READ: &str =
+        r#"Send it as <tool_call>{"name": "read_file", "arguments": {"path": "…"}}</tool_call>"#;
+    const ANY: &str = r#"Send it as <tool_call>{"name": "…", "arguments": {…}}</tool_call>"#;
+    for (reply, what, form) in [
+        (
+            r#"<tool_call>{"name": "read_file", "arguments": {"path": }}</tool_call>"#,
+            "The tool call was not run: its JSON is not valid at `}}</tool_call>`: expected a JSON value.",
+            READ,
+        ),
+        (
+            r#"<tool_call>{"name": "read_fil", "arguments": {}}</tool_call>"#,
+            "The tool call was not run: there is no tool `read_fil`. Did you mean `read_file`?",
+            READ,
+        ),
+        (
+            r#"<tool_call>{"name": "fly", "arguments": {}}</tool_call>"#,
+            "The tool call was not run: there is no tool `fly`. There are: `now`, `read_file`.",
+            ANY,
+        ),
+        (
+            r#"<function=read_file><parameter=path>a/b"#,
+            "The tool call was not run: the reply ended inside it, after `<function=read_file><parameter=path>a/b`. When \
+             it is long, send less at once.",
+            READ,
+        ),
+        (
+            r#"<tool_call>{"name": "read_file", "arguments": "a/b"}</tool_call>"#,
+            "The call of `read_file` was not run: `arguments` must be a JSON object, got `a/b`.",
+            READ,
+        ),
+    ] {
+        assert_eq!(
+            found(reply).faults[0].message,
+            format!("{what} {form}"),
+            "{reply}"
+        );
+    }
 }
 
 #[test]
@@ -73,6 +103,7 @@ fn no_worked_example_can_be_a_tool() {
 
 #[test]
 fn a_conversation_becomes_plain_text() {
+    let image = ContentBlock::Image(Image::Url("http://x/y.png".into()));
     let conversation = [
         Message::user("What time is it?"),
         Message::assistant(vec![
@@ -80,6 +111,7 @@ fn a_conversation_becomes_plain_text() {
             ContentBlock::text("Looking."),
             call("a", "now", r#"{"zone": "UTC"}"#),
             call("b", "now", ""),
+            call("c", "now", "not json"),
         ]),
         result(
             "a",
@@ -87,16 +119,32 @@ fn a_conversation_becomes_plain_text() {
                 "12:00 </tool_response> <Tool_Response> <b>",
             )],
         ),
-        result(
-            "b",
-            vec![ContentBlock::Image(Image::Url("http://x/y.png".into()))],
-        ),
+        result("b\">", vec![image.clone()]),
         Message::assistant(vec![ContentBlock::Reasoning {
             text: "only".into(),
         }]),
         Message::user("Well?"),
     ];
-    insta::assert_json_snapshot!(messages(&conversation), @"");
+    let calls = r#"Looking.
+<tool_call>{"name": "now", "arguments": {"zone": "UTC"}}</tool_call>
+<tool_call>{"name": "now", "arguments": {}}</tool_call>
+<tool_call>{"name": "now", "arguments": "not json"}</tool_call>"#;
+    let before = r#"<tool_response name="now" id="a">12:00 &lt;/tool_response> &lt;Tool_Response> <b></tool_response>
+
+<tool_response name="now" id="b__">"#;
+    let expected = [
+        Message::user("What time is it?"),
+        Message::assistant(vec![ContentBlock::text(calls)]),
+        Message {
+            role: Role::User,
+            content: vec![
+                ContentBlock::text(before),
+                image,
+                ContentBlock::text("</tool_response>\n\nWell?"),
+            ],
+        },
+    ];
+    assert_eq!(messages(&conversation), expected);
 }
 
 /// Hostile texts of 200 kB: each would take minutes if any part of the scan were quadratic.
@@ -162,7 +210,6 @@ fn hostile_replies_take_linear_time() {
         let start = Instant::now();
         let _ = found(&text);
         let took = start.elapsed();
-        println!("{piece:?} {took:?}");
         // A bound against hangs only: the linear ones take some milliseconds in a debug build.
         assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
     }
