@@ -20,7 +20,7 @@ pub(super) fn line(tree: &Tree) -> String {
         return String::new();
     };
     let mut out = String::new();
-    for depth in [0, DEPTH - 1] {
+    for depth in [0, DEPTH - 1, DEPTH] {
         out.clear();
         write_properties(tree, object, depth, &mut out);
         if out.len() <= LINE {
@@ -37,7 +37,7 @@ pub(super) fn line(tree: &Tree) -> String {
         if at > 0 {
             out.push_str(", ");
         }
-        write_property(tree, property, DEPTH - 1, &mut out);
+        write_property(tree, property, DEPTH, &mut out);
     }
     out
 }

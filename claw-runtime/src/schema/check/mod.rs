@@ -112,8 +112,14 @@ impl<'t> Checker<'t> {
         };
         if !fits {
             self.problem(path, || {
+                let expected = match value {
+                    Json::Number(text) if is_too_long(shape, text) => {
+                        "integer of at most 128 bits".to_owned()
+                    }
+                    _ => expected(tree, id),
+                };
                 let got = original.unwrap_or_else(|| shown(value, path.secret));
-                format!("expected {}, got {got}", expected(tree, id))
+                format!("expected {expected}, got {got}")
             });
             return;
         }
@@ -332,14 +338,16 @@ fn text_fits(rules: &Text, text: &str) -> bool {
 }
 
 fn number_fits(shape: &Shape, text: &str) -> bool {
-    let whole = !shape.types.has(Types::NUMBER);
-    let bounds = shape.number.as_deref();
-    // Most integers are short; a long one must still be one of 128 bits.
-    if bounds.is_none() && !(whole && text.len() > 38) {
-        return true;
-    }
-    let number = Decimal::new(text);
-    (!whole || number.integer().is_some()) && bounds.is_none_or(|bounds| within(bounds, &number))
+    !is_too_long(shape, text)
+        && shape
+            .number
+            .as_deref()
+            .is_none_or(|bounds| within(bounds, &Decimal::new(text)))
+}
+
+/// Tells whether an integer has more than 128 bits.
+fn is_too_long(shape: &Shape, text: &str) -> bool {
+    !shape.types.has(Types::NUMBER) && text.len() > 38 && Decimal::new(text).integer().is_none()
 }
 
 fn within(bounds: &Bounds, number: &Decimal) -> bool {
