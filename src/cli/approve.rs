@@ -9,7 +9,7 @@ use claw_runtime::event::Answer;
 use rustyline::error::ReadlineError;
 use tokio::sync::Notify;
 
-use super::terminal::{ASK, DIM};
+use super::terminal::{self, ASK, DIM};
 use super::text;
 
 /// Lines of arguments that a question shows before `v` shows all.
@@ -33,20 +33,21 @@ struct Person {
 impl Approval for Person {
     fn ask<'a>(
         &'a self,
-        request: ApprovalRequest<'a>,
+        request: ApprovalRequest,
     ) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         let question = Question {
-            tool: text::line(request.tool, 64),
-            rule: text::line(request.rule, 200),
-            arguments: pretty(request.arguments),
+            tool: text::line(&request.tool, 64),
+            rule: text::line(&request.rule, 200),
+            arguments: pretty(&request.arguments),
         };
         Box::pin(async move {
             // Off the turn's thread: signals and timers go on while a person thinks.
             match tokio::task::spawn_blocking(move || question.ask()).await {
                 Ok(Some(answer)) => answer,
                 Ok(None) => {
+                    // An answer would let the turn ask the model once more; it is cancelled, and drops the question.
                     self.typed.notify_one();
-                    Answer::Deny
+                    std::future::pending().await
                 }
                 Err(_) => Answer::Unanswered,
             }
@@ -94,9 +95,8 @@ impl Question {
             shown.truncate(end);
         }
         let more = self.arguments.chars().count() - shown.chars().count();
+        terminal::start_line();
         let mut err = anstream::stderr();
-        // The line may hold a status.
-        let _ = write!(err, "\r\x1b[K");
         let _ = writeln!(
             err,
             "{ASK}? {}{ASK:#} {DIM}({}){DIM:#}\n{shown}",

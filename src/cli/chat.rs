@@ -317,8 +317,8 @@ impl Lines {
             if let Some(folder) = file.parent() {
                 let _ = fs::create_dir_all(folder);
             }
-            // rustyline makes the file readable to its owner only.
-            if let Err(error) = editor.save_history(file) {
+            // Appending keeps what another chat has saved meanwhile; rustyline makes the file readable to its owner only.
+            if let Err(error) = editor.append_history(file) {
                 tracing::warn!(file = %file.display(), %error, "history not saved");
             }
         }
