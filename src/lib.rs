@@ -65,8 +65,6 @@ mod cli;
 #[cfg(feature = "cli")]
 mod config;
 #[cfg(feature = "cli")]
-mod nearest;
-#[cfg(feature = "cli")]
 mod program;
 
 #[cfg(feature = "cli")]

@@ -33,12 +33,12 @@ struct Person {
 impl Approval for Person {
     fn ask<'a>(
         &'a self,
-        request: ApprovalRequest,
+        request: ApprovalRequest<'a>,
     ) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         let question = Question {
-            tool: text::line(&request.tool, 64),
-            rule: text::line(&request.rule, 200),
-            arguments: pretty(&request.arguments),
+            tool: text::line(request.tool, 64),
+            rule: text::line(request.rule, 200),
+            arguments: pretty(request.arguments),
         };
         Box::pin(async move {
             // Off the turn's thread: signals and timers go on while a person thinks.

@@ -19,8 +19,8 @@ use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::terminal::{BAD, DIM, Screen};
 use super::{text, tools};
-use crate::nearest::nearest;
 use crate::program::Program;
+use claw_runtime::nearest::nearest;
 
 /// The longest line taken from a pipe.
 const LONGEST: u64 = 4 * 1024 * 1024;

@@ -17,8 +17,8 @@ use super::setup::{Setup, linked};
 use super::signal::Signals;
 use super::terminal::{BAD, DIM, Screen};
 use super::{input, json, text};
-use crate::nearest::nearest;
 use crate::program::Program;
+use claw_runtime::nearest::nearest;
 
 /// Runs `tools`.
 pub(crate) async fn tools(program: Program, args: &Args, command: Tools) -> Result<Exit, Failure> {

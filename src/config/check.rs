@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
 use super::{Config, LimitsConfig};
-use crate::nearest::nearest;
+use claw_runtime::nearest::nearest;
 
 /// Why the settings cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
