@@ -3,6 +3,17 @@
 //! ```no_run
 //! use claw::prelude::*;
 //!
+//! /// Adds two numbers.
+//! #[tool(effect = pure)]
+//! fn add(
+//!     /// The first number.
+//!     a: i64,
+//!     /// The second number.
+//!     b: i64,
+//! ) -> Option<i64> {
+//!     a.checked_add(b)
+//! }
+//!
 //! fn main() -> std::process::ExitCode {
 //!     claw::main()
 //! }
@@ -10,7 +21,7 @@
 //!
 //! Every `#[tool]` function linked into the program is a tool of its agent. The program has `chat` (in a terminal),
 //! `run "prompt"` (one shot, `--json` for programs), `tools list|show|call` and `doctor`; its settings stand in
-//! `claw.toml`.
+//! `claw.toml`, [see below](#settings).
 //!
 //! Programs with a surface of their own build an [`Agent`](agent::Agent) and open [`Session`](agent::Session)s:
 //!
@@ -32,6 +43,14 @@
 //!
 //! - `cli` (default): the program behind `main`, its config file and terminal.
 //! - `tools` (default): the built-in tools.
+//!
+//! # Settings
+//!
+//! Four layers, each stronger than the one before: the user's file (`$XDG_CONFIG_HOME/claw/claw.toml`), the working
+//! folder's `claw.toml` or the file named by `--config`, environment variables (`CLAW_MODEL`, `CLAW_LIMITS_ROUNDS`, …),
+//! and flags. Secrets never stand in a file: it names the variable or the file that holds one.
+//!
+#![doc = concat!("```toml\n", include_str!("config/claw.toml"), "```")]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 // Expansions of `#[tool]` name `::claw`, in this crate too.
@@ -45,8 +64,6 @@ use claw_tools as _;
 mod cli;
 #[cfg(feature = "cli")]
 mod config;
-#[cfg(feature = "cli")]
-mod nearest;
 #[cfg(feature = "cli")]
 mod program;
 
@@ -64,4 +81,5 @@ pub mod prelude {
     pub use claw_runtime::agent::{Agent, Session};
     pub use claw_runtime::registry::Toolset;
     pub use claw_runtime::tool::{ToolContext, ToolError, ToolOutput};
+    pub use claw_runtime::{State, ToolInput, tool};
 }

@@ -294,6 +294,29 @@ mod turn {
         assert_eq!(stamp.len(), "[Sat 2026-02-28 14:30 +08:00".len(), "{stamp}");
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_answer_that_cannot_be_printed_is_a_failure() {
+        let service = Service::start([says("lost"), says("lost")]);
+        let folder = tempdir().unwrap();
+        for args in [&["run", "hi"][..], &["run", "--json", "hi"]] {
+            let full = fs::File::options().write(true).open("/dev/full").unwrap();
+            let status = std::process::Command::new(env!("CARGO_BIN_EXE_claw"))
+                .args(args)
+                .env_clear()
+                .env("HOME", folder.path())
+                .env("CLAW_BASE_URL", &service.url)
+                .env("CLAW_MODEL", "m")
+                .current_dir(folder.path())
+                .stdin(std::process::Stdio::null())
+                .stdout(full)
+                .stderr(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert_eq!(status.code(), Some(1), "{args:?}");
+        }
+    }
+
     #[test]
     fn text_piped_in_follows_the_prompt() {
         let service = Service::start([says("short"), says("alone")]);

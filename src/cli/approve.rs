@@ -9,7 +9,7 @@ use claw_runtime::event::Answer;
 use rustyline::error::ReadlineError;
 use tokio::sync::Notify;
 
-use super::terminal::{ASK, DIM};
+use super::terminal::{self, ASK, DIM};
 use super::text;
 
 /// Lines of arguments that a question shows before `v` shows all.
@@ -45,8 +45,9 @@ impl Approval for Person {
             match tokio::task::spawn_blocking(move || question.ask()).await {
                 Ok(Some(answer)) => answer,
                 Ok(None) => {
+                    // An answer would let the turn ask the model once more; it is cancelled, and drops the question.
                     self.typed.notify_one();
-                    Answer::Deny
+                    std::future::pending().await
                 }
                 Err(_) => Answer::Unanswered,
             }
@@ -94,9 +95,8 @@ impl Question {
             shown.truncate(end);
         }
         let more = self.arguments.chars().count() - shown.chars().count();
+        terminal::start_line();
         let mut err = anstream::stderr();
-        // The line may hold a status.
-        let _ = write!(err, "\r\x1b[K");
         let _ = writeln!(
             err,
             "{ASK}? {}{ASK:#} {DIM}({}){DIM:#}\n{shown}",

@@ -19,8 +19,8 @@ use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::terminal::{BAD, DIM, Screen};
 use super::{text, tools};
-use crate::nearest::nearest;
 use crate::program::Program;
+use claw_runtime::nearest::nearest;
 
 /// The longest line taken from a pipe.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -317,8 +317,8 @@ impl Lines {
             if let Some(folder) = file.parent() {
                 let _ = fs::create_dir_all(folder);
             }
-            // rustyline makes the file readable to its owner only.
-            if let Err(error) = editor.save_history(file) {
+            // Appending keeps what another chat has saved meanwhile; rustyline makes the file readable to its owner only.
+            if let Err(error) = editor.append_history(file) {
                 tracing::warn!(file = %file.display(), %error, "history not saved");
             }
         }

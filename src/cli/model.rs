@@ -11,7 +11,7 @@ use secrecy::SecretString;
 
 use super::exit::{Exit, Failure};
 use crate::config::{Config, ProviderConfig};
-use crate::nearest::nearest;
+use claw_runtime::nearest::nearest;
 
 /// A model, and why it is this one.
 #[derive(Clone)]

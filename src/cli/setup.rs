@@ -93,7 +93,7 @@ impl Setup {
             .policy(self.policy.clone())
             .limits(self.limits.clone())
             .approval(approval)
-            .workspace(workspace)
+            .workspace(Arc::new(workspace))
             .build()?)
     }
 

@@ -1,16 +1,22 @@
 //! The two output streams: the answer, and the talk about it with its status line.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
 
 use super::text::visible;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
-pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 pub(crate) const ASK: Style = AnsiColor::Yellow.on_default();
+
+// The cursor of the terminal, of which a process has one whoever writes.
+/// Whether it stands behind a status, which goes away when something else is printed.
+static STATUS: AtomicBool = AtomicBool::new(false);
+/// Whether it stands behind an unfinished line of the answer.
+static MID_LINE: AtomicBool = AtomicBool::new(false);
 
 /// Standard output and standard error, kept from writing into each other's lines.
 pub(crate) struct Screen {
@@ -18,8 +24,6 @@ pub(crate) struct Screen {
     pub(crate) live: bool,
     talk: bool,
     quiet: bool,
-    status: bool,
-    mid_line: bool,
     failed: Option<io::Error>,
 }
 
@@ -30,8 +34,6 @@ impl Screen {
             live: io::stdout().is_terminal(),
             talk: io::stderr().is_terminal(),
             quiet,
-            status: false,
-            mid_line: false,
             failed: None,
         }
     }
@@ -46,19 +48,19 @@ impl Screen {
         if text.is_empty() {
             return;
         }
-        self.clear();
+        clear();
         let mut out = anstream::stdout();
         let result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         if let Err(error) = result {
             self.failed.get_or_insert(error);
         }
-        self.mid_line = !text.ends_with('\n');
+        MID_LINE.store(!text.ends_with('\n'), Relaxed);
     }
 
     /// Ends the answer's last line.
     pub(crate) fn end_answer(&mut self) {
-        if self.mid_line {
-            self.answer("\n");
+        if MID_LINE.load(Relaxed) {
+            self.print("\n");
         }
     }
 
@@ -67,9 +69,8 @@ impl Screen {
         if self.quiet {
             return;
         }
-        self.clear();
         if self.live && self.talk {
-            self.end_answer();
+            start_line();
         }
         // The talk may be lost, as when standard error is closed; the answer may not.
         let _ = writeln!(anstream::stderr(), "{style}{}{style:#}", visible(line));
@@ -77,26 +78,34 @@ impl Screen {
 
     /// Shows what is going on until something else is printed; only on a terminal.
     pub(crate) fn status(&mut self, line: &str) {
-        if self.quiet || !self.talk || (self.live && self.mid_line) {
+        if self.quiet || !self.talk || (self.live && MID_LINE.load(Relaxed)) {
             return;
         }
-        self.clear();
+        clear();
         let mut err = anstream::stderr();
         let _ = write!(err, "{DIM}{}{DIM:#}", visible(line)).and_then(|()| err.flush());
-        self.status = true;
-    }
-
-    /// Takes the status line away.
-    pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.status) {
-            // Raw: a stream without colours would strip the sequence and leave the line.
-            let _ = io::stderr().write_all(b"\r\x1b[K");
-        }
+        STATUS.store(true, Relaxed);
     }
 
     /// Returns the first failure to print the answer.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.clear();
+        clear();
         self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Brings the terminal's cursor to the start of an empty line.
+pub(crate) fn start_line() {
+    clear();
+    if MID_LINE.swap(false, Relaxed) {
+        let _ = writeln!(io::stdout());
+    }
+}
+
+/// Takes the status away.
+fn clear() {
+    if STATUS.swap(false, Relaxed) {
+        // Raw: a stream without colours would strip the sequence and leave the line.
+        let _ = io::stderr().write_all(b"\r\x1b[K");
     }
 }

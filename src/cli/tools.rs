@@ -15,10 +15,10 @@ use super::args::{Args, Tools};
 use super::exit::{Exit, Failure};
 use super::setup::{Setup, linked};
 use super::signal::Signals;
-use super::terminal::{BOLD, DIM, Screen};
+use super::terminal::{BAD, DIM, Screen};
 use super::{input, json, text};
-use crate::nearest::nearest;
 use crate::program::Program;
+use claw_runtime::nearest::nearest;
 
 /// Runs `tools`.
 pub(crate) async fn tools(program: Program, args: &Args, command: Tools) -> Result<Exit, Failure> {
@@ -94,12 +94,13 @@ pub(crate) fn table(setup: &Setup) -> String {
                 Verdict::Ask => "asks",
                 Verdict::Deny => "never",
             };
-            let about = tool.spec().description.lines().next().unwrap_or_default();
+            let about = tool.spec().description.replace('\n', " ");
+            let about = about.split_inclusive(". ").next().unwrap_or_default();
             format!(
                 "{:width$}  {:10}  {asks:5}  {}\n",
                 tool.name(),
                 tool.spec().effect.as_str(),
-                text::line(about, 80)
+                text::line(about, 100)
             )
         })
         .collect()
@@ -273,7 +274,7 @@ fn report(
             screen.answer(&output.content.iter().map(block).collect::<String>());
             screen.end_answer();
         }
-        Err(error) => screen.note(BOLD, &format!("the tool failed: {error}")),
+        Err(error) => screen.note(BAD, &format!("the tool failed: {error}")),
     }
     Ok(screen.finish()?)
 }

@@ -4,48 +4,7 @@
 //! folder's `claw.toml` or the file named by `--config`, the environment (`CLAW_MODEL` and its like), and flags. Tables
 //! merge key by key; lists and values replace. Secrets are never written here: a file names the variable or the file
 //! that holds one.
-//!
-//! ```toml
-//! model = "openai:gpt-5-mini"       # provider:model
-//! base_url = "http://127.0.0.1:8080/v1"  # an OpenAI-compatible service; replaces the provider's own address
-//! workspace = "."                   # the folder the tools work in, relative to this file
-//! system = "Answer in Danish."      # standing instructions, in place of the built-in ones
-//! user_timezone = "Europe/Oslo"     # for the stamp of each message; the system's zone when left out
-//! stamp = true                      # whether messages carry the stamp `[Sat 2026-02-28 14:30 +08:00]`
-//! discover = true                   # whether a local server is looked for when no model is named
-//!
-//! [providers.lab]                   # an own name, used as `lab:some-model`
-//! base_url = "https://llm.lab.example/v1"
-//! key_env = "LAB_KEY"               # the variable that holds the key; or `key_file`, a path
-//! models = ["some-model"]           # the first is taken where none is named
-//! native_tools = false              # the model takes no tool definitions: use the prompt protocol
-//! headers = { x-team = "blue" }
-//!
-//! [policy]
-//! profile = "coding"                # minimal, coding, messaging, local or full: which built-in tools are offered
-//! allow = ["write_file"]            # run without asking; `*` matches any run of characters, `group:fs` a group
-//! ask = ["group:web"]
-//! deny = ["exec"]                   # never offered
-//!
-//! [limits]                          # one turn's bounds; durations are seconds or "90s", "5m", "1h"
-//! rounds = 50
-//! calls_per_round = 32
-//! calls_per_turn = 200
-//! active_time = "30m"
-//! re_asks = 2
-//! empty_replies = 1
-//! attempts = 4
-//! call_timeout = "2m"
-//! output_chars = 12000
-//! same_invalid_call = 2
-//! repeats_noted = 3
-//! repeats_refused = 5
-//! repeats_stopped = 7
-//! failures_in_row = 10
-//! wrap_up_time = "1m"
-//! retry_after = "1m"
-//! max_output_tokens = 4096
-//! ```
+//! Every key stands in `claw.toml` beside this file, which is also part of the crate's documentation.
 
 mod check;
 mod limits;
