@@ -20,7 +20,12 @@ mod survey;
 mod union;
 
 /// Deepest chain of checks: levels of nesting, and references and unions on each.
-const DEPTH: usize = 256;
+const DEPTH: usize = 400;
+
+/// Problems after which the walk ends: many more than a report lists.
+const PROBLEMS: usize = 1_000;
+/// Most members that are looked through for the one that was meant.
+const MEANT: usize = 200;
 
 /// One walk. Under `quiet` it only finds out whether there is a problem.
 pub(super) struct Checker<'t> {
@@ -82,13 +87,19 @@ impl<'t> Checker<'t> {
             return;
         }
         self.depth += 1;
-        self.shape(id, value, path);
+        self.shape(self.tree.resolve(id), value, path);
         self.depth -= 1;
     }
 
     fn shape(&mut self, id: Id, value: &mut Json<'_>, path: &Path<'_>) {
         let tree = self.tree;
         let shape = tree.shape(id);
+        self.spend(
+            shape
+                .members
+                .as_ref()
+                .map_or(0, |members| members.len() / 8),
+        );
         let mut original = None;
         if !accepts(shape, value) {
             let Some(converted) = self.converted(shape, value, path) else {
@@ -273,7 +284,7 @@ impl<'t> Checker<'t> {
 
     /// Tells whether going on can change nothing.
     fn is_over(&self) -> bool {
-        self.work == 0 || (self.quiet && self.failed)
+        self.work == 0 || self.problems.len() >= PROBLEMS || (self.quiet && self.failed)
     }
 }
 
@@ -319,9 +330,11 @@ fn did_you_mean<'m>(
     path: &Path<'_>,
 ) -> String {
     match value {
-        Json::String(word) if !path.secret => nearest(word, members.filter_map(Json::as_str))
-            .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
-            .unwrap_or_default(),
+        Json::String(word) if !path.secret => {
+            nearest(word, members.take(MEANT).filter_map(Json::as_str))
+                .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
+                .unwrap_or_default()
+        }
         _ => String::new(),
     }
 }
