@@ -33,7 +33,7 @@ async fn ask(
         stop: &["x"],
     };
     match seen {
-        Some(seen) => model.complete(request, Some(seen)).await,
+        Some(seen) => model.complete(request, Some(Box::new(seen))).await,
         None => model.complete(request, None).await,
     }
 }
