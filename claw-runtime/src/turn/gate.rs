@@ -9,11 +9,14 @@ use super::reply::{Asked, clip};
 use super::round::{Call, State};
 use crate::event::{EndReason, Event, GuardVerdict, Status, Verdict};
 use crate::message::ToolCall;
+use crate::nearest::nearest;
 use crate::registry::Toolset;
 use crate::tool::{Approve, Tool, ValidArguments};
 
 /// Characters of a made-up tool name that the model is shown again.
 const NAME_CHARS: usize = 64;
+/// Tools named where none is near.
+const LISTED: usize = 20;
 
 impl Turn {
     /// Decides on the `nth` call of a round. Policy's and guard's word are events; the rest shows in the outcome.
@@ -169,60 +172,13 @@ fn unknown_text(name: &str, tools: &Toolset) -> String {
     if tools.is_empty() {
         return format!("There is no tool `{shown}`; there are no tools at all. Answer without.");
     }
-    let near = nearest(name, tools);
-    if near.is_empty() {
-        let names: Vec<_> = tools
-            .iter()
-            .take(20)
-            .map(|tool| format!("`{}`", tool.name()))
-            .collect();
-        return format!("There is no tool `{shown}`. Tools: {}.", names.join(", "));
+    let names = || tools.iter().map(|tool| tool.name());
+    if let Some(near) = nearest(name, names()) {
+        return format!("There is no tool `{shown}`; did you mean `{near}`?");
     }
-    format!(
-        "There is no tool `{shown}`; did you mean {}?",
-        near.join(" or ")
-    )
-}
-
-/// Returns the registered names most like `name`, best first, at most three, in backticks.
-fn nearest(name: &str, tools: &Toolset) -> Vec<String> {
-    let plain = |text: &str| -> String {
-        text.chars()
-            .take(NAME_CHARS)
-            .filter(|c| c.is_alphanumeric())
-            .flat_map(char::to_lowercase)
-            .collect()
-    };
-    let wanted = plain(name);
-    let mut near: Vec<_> = tools
-        .iter()
-        .filter_map(|tool| {
-            let other = plain(tool.name());
-            let distance = distance(&wanted, &other);
-            let part = !wanted.is_empty() && (other.contains(&wanted) || wanted.contains(&other));
-            (part || distance * 3 <= other.len().max(wanted.len()))
-                .then_some((distance, tool.name()))
-        })
+    let listed: Vec<_> = names()
+        .take(LISTED)
+        .map(|name| format!("`{name}`"))
         .collect();
-    near.sort_unstable();
-    near.into_iter()
-        .take(3)
-        .map(|(_, name)| format!("`{name}`"))
-        .collect()
-}
-
-/// Counts the letters to change, add or drop between two short words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    format!("There is no tool `{shown}`. Tools: {}.", listed.join(", "))
 }
