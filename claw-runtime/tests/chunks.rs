@@ -230,6 +230,34 @@ fn a_stream_that_ends_with_an_error_word_has_failed() {
 }
 
 #[test]
+fn an_event_named_error_is_one_whatever_its_data_look_like() {
+    let cases = [
+        "event: error\ndata: {\"message\":\"worker died\"}\n\n",
+        "error: {\"code\":500,\"message\":\"worker died\"}\n\n",
+        "{\"error\":\"worker died\"}\n\n",
+    ];
+    for failure in cases {
+        let stream =
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}]}}\n\n{failure}");
+        let error = read(&stream).unwrap_err();
+        assert_eq!(
+            (error.class, error.message.as_str()),
+            (FailureClass::Overloaded, "worker died")
+        );
+        assert_eq!(error.partial, [text("a")]);
+    }
+}
+
+#[test]
+fn a_stream_that_closes_with_the_whole_message_says_it_once() {
+    let stream = concat!(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
+        "data: {\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n",
+    );
+    assert_eq!(read(stream).unwrap().content, [text("a")]);
+}
+
+#[test]
 fn counts_that_are_none_do_no_harm() {
     let usages = [
         (

@@ -11,6 +11,8 @@ pub(crate) const MAX_EVENT: usize = 8 << 20;
 pub(crate) struct Event<'a> {
     /// The data; bytes that are no UTF-8 are replaced.
     pub(crate) data: &'a str,
+    /// Whether the event is named `error`.
+    pub(crate) is_error: bool,
 }
 
 /// An event grew past its limit.
@@ -23,6 +25,7 @@ pub(crate) struct Reader {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    is_error: bool,
     after_cr: bool,
     first_line: bool,
     max: usize,
@@ -35,6 +38,7 @@ impl Reader {
             line: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            is_error: false,
             after_cr: false,
             first_line: true,
             max,
@@ -99,9 +103,16 @@ impl Reader {
             Some(at) => (&line[..at], &line[at + 1..]),
             None => (line, &[][..]),
         };
-        // llama.cpp sends a failure in a field of its own: `error: {…}`.
-        if matches!(field, b"data" | b"error") {
-            self.append(value.strip_prefix(b" ").unwrap_or(value));
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => self.append(value),
+            b"event" => self.is_error = value == b"error",
+            // llama.cpp sends a failure in a field of its own: `error: {…}`.
+            b"error" => {
+                self.is_error = true;
+                self.append(value);
+            }
+            _ => {}
         }
     }
 
@@ -114,9 +125,11 @@ impl Reader {
     }
 
     fn dispatch(&mut self, each: &mut dyn FnMut(Event<'_>)) {
+        let is_error = std::mem::take(&mut self.is_error);
         if std::mem::take(&mut self.has_data) {
             each(Event {
                 data: &String::from_utf8_lossy(&self.data),
+                is_error,
             });
             self.data.clear();
         }

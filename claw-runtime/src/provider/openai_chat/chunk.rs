@@ -13,6 +13,7 @@ use crate::message::{ContentBlock, StopReason, Usage};
 use crate::provider::assemble::Assembler;
 use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::failure::Complaint;
+use crate::provider::sse::Event;
 use crate::provider::surrogates::Joiner;
 use crate::provider::{DeltaSink, FailureClass, ProviderError, Reply};
 
@@ -109,9 +110,9 @@ impl Chunks {
         }
     }
 
-    /// Takes the data of one stream event.
-    pub(super) fn event(&mut self, data: &str, sink: &mut dyn DeltaSink) {
-        if !self.take(data, sink) && !self.has_stopped() {
+    /// Takes one stream event.
+    pub(super) fn event(&mut self, event: Event<'_>, sink: &mut dyn DeltaSink) {
+        if !self.take(event, sink) && !self.has_stopped() {
             self.fail(ProviderError::new(
                 FailureClass::BadResponse,
                 "a stream event is no JSON of a chat completion",
@@ -119,13 +120,13 @@ impl Chunks {
         }
     }
 
-    /// Takes the data of an event that the end of the stream closed: one that cannot be read was cut.
-    pub(super) fn last_event(&mut self, data: &str, sink: &mut dyn DeltaSink) {
-        self.take(data, sink);
+    /// Takes an event that the end of the stream closed: one that cannot be read was cut.
+    pub(super) fn last_event(&mut self, event: Event<'_>, sink: &mut dyn DeltaSink) {
+        self.take(event, sink);
     }
 
-    fn take(&mut self, data: &str, sink: &mut dyn DeltaSink) -> bool {
-        let data = data.trim();
+    fn take(&mut self, event: Event<'_>, sink: &mut dyn DeltaSink) -> bool {
+        let data = event.data.trim();
         // Some gateways send their keep-alive comments as data.
         if self.is_done() || data.is_empty() || data.starts_with(':') {
             return true;
@@ -134,7 +135,10 @@ impl Chunks {
             self.said_done = true;
             return true;
         }
-        self.document(data, false, sink) || self.lines(data, sink)
+        if event.is_error && self.complain(data, true) {
+            return true;
+        }
+        self.document(data, false, sink) || self.lines(event, sink)
     }
 
     /// Takes a body that is one document.
@@ -221,12 +225,12 @@ impl Chunks {
     }
 
     /// Takes several documents in one event: a server that leaves out the blank lines.
-    fn lines(&mut self, data: &str, sink: &mut dyn DeltaSink) -> bool {
-        if !data.contains('\n') || !data.lines().all(is_document) {
+    fn lines(&mut self, event: Event<'_>, sink: &mut dyn DeltaSink) -> bool {
+        if !event.data.contains('\n') || !event.data.lines().all(is_document) {
             return false;
         }
-        for line in data.lines() {
-            self.event(line, sink);
+        for data in event.data.lines() {
+            self.event(Event { data, ..event }, sink);
         }
         true
     }
@@ -290,7 +294,9 @@ impl Chunks {
             if number(choice.index).unwrap_or(0) != 0 {
                 continue;
             }
-            if let Some(said) = choice.delta.or(choice.message) {
+            // Some streams close with the whole message once more.
+            let message = choice.message.filter(|_| whole || self.progress == 0);
+            if let Some(said) = choice.delta.or(message) {
                 self.said(said, whole, sink);
             }
             match text(choice.finish_reason).as_ref() {

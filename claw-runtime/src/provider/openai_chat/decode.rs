@@ -127,7 +127,7 @@ impl Decoder {
             )),
             Body::Stream(mut reader) => {
                 let chunks = &mut self.chunks;
-                reader.finish(&mut |event| chunks.last_event(event.data, sink));
+                reader.finish(&mut |event| chunks.last_event(event, sink));
             }
             Body::Whole(body) => self.whole(&body, sink),
         }
@@ -163,7 +163,7 @@ impl Decoder {
             return;
         };
         let chunks = &mut self.chunks;
-        let fed = reader.feed(bytes, &mut |event| chunks.event(event.data, sink));
+        let fed = reader.feed(bytes, &mut |event| chunks.event(event, sink));
         if fed.is_err() {
             self.chunks.fail(ProviderError::new(
                 FailureClass::BadResponse,

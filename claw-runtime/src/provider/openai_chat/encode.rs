@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Quirks;
-use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult, text_of};
+use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 use crate::provider::{Capabilities, Request, ToolChoice};
 
 /// Who is asked: what an encoding depends on beside the request.
@@ -92,7 +92,7 @@ impl Body<'_> {
         }
         for message in request.messages {
             match message.role {
-                Role::System => self.system(&text_of(&message.content)),
+                Role::System => self.system(&text_of(&message.content, false)),
                 Role::User => self.user(&message.content),
                 Role::Assistant => self.assistant(message),
                 Role::Tool => self.results(&message.content),
@@ -125,15 +125,10 @@ impl Body<'_> {
     fn content(&mut self, before: &str, content: &[ContentBlock]) {
         let takes_images = self.peer.capabilities.vision;
         let is_image = |block: &&ContentBlock| matches!(block, ContentBlock::Image(_));
-        let mut text = before.to_owned();
-        for block in content {
-            push_text(&mut text, block, takes_images);
+        let mut text = text_of(content, takes_images);
+        if !before.is_empty() {
+            text = format!("{before}{text}").trim_end().to_owned().into();
         }
-        let text = if before.is_empty() {
-            text
-        } else {
-            text.trim_end().to_owned()
-        };
         if !takes_images || !content.iter().any(|block| is_image(&block)) {
             return self.string(&text);
         }
@@ -163,7 +158,7 @@ impl Body<'_> {
     }
 
     fn assistant(&mut self, message: &Message) {
-        let text = message.text();
+        let text = text_of(&message.content, true);
         let has_calls = message.calls().next().is_some();
         if text.is_empty() && !has_calls {
             // Services refuse an assistant message that says nothing.
@@ -289,15 +284,24 @@ impl Body<'_> {
     }
 }
 
-fn push_text(out: &mut String, block: &ContentBlock, takes_images: bool) {
-    let piece: Cow<'_, str> = match block {
+/// Returns content as one text, borrowed where it is one block.
+fn text_of(content: &[ContentBlock], takes_images: bool) -> Cow<'_, str> {
+    let mut all = content
+        .iter()
+        .filter_map(|block| text_of_block(block, takes_images));
+    let mut text = all.next().unwrap_or_default();
+    all.for_each(|more| text.to_mut().push_str(&more));
+    text
+}
+
+fn text_of_block(block: &ContentBlock, takes_images: bool) -> Option<Cow<'_, str>> {
+    Some(match block {
         ContentBlock::Text { text } => text.into(),
         ContentBlock::Resource { uri, description } if description.is_empty() => uri.into(),
         ContentBlock::Resource { uri, description } => format!("{description}: {uri}").into(),
         ContentBlock::Image(_) if !takes_images => "[image left out: the model takes none]".into(),
-        _ => return,
-    };
-    out.push_str(&piece);
+        _ => return None,
+    })
 }
 
 fn reasoning_of(content: &[ContentBlock]) -> String {
@@ -311,20 +315,17 @@ fn reasoning_of(content: &[ContentBlock]) -> String {
 }
 
 /// Returns what the model reads; this wire has no mark for a failed call but words.
-fn result_text(result: &ToolResult, takes_images: bool) -> String {
-    let mut text = String::new();
-    for block in &result.content {
-        push_text(&mut text, block, takes_images);
-    }
+fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, str> {
+    let mut text = text_of(&result.content, takes_images);
     if text.trim().is_empty() {
-        text = "(no text)".to_owned();
+        text = "(no text)".into();
     }
     let says_so = ["error", "tool call to"].iter().any(|start| {
         text.get(..start.len())
             .is_some_and(|it| it.eq_ignore_ascii_case(start))
     });
     if result.is_error && !says_so {
-        text.insert_str(0, "Error: ");
+        text.to_mut().insert_str(0, "Error: ");
     }
     text
 }

@@ -18,6 +18,17 @@ use crate::provider::{
 };
 
 /// A service that speaks OpenAI chat completions.
+///
+/// ```
+/// use claw_runtime::provider::{OpenAiChat, SetupError, presets};
+///
+/// # fn main() -> Result<(), SetupError> {
+/// let preset = presets::named("ollama").expect("a known service");
+/// let ollama = OpenAiChat::new(preset.name, preset.base_url, None)?.quirks(preset.quirks);
+/// # drop(ollama);
+/// # Ok(())
+/// # }
+/// ```
 pub struct OpenAiChat {
     name: String,
     base: Url,
