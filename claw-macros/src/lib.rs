@@ -5,6 +5,7 @@
 mod arg;
 mod docs;
 mod errors;
+mod input;
 mod keys;
 mod literal;
 mod property;
@@ -17,4 +18,10 @@ pub fn tool(
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
     tool::expand(attr.into(), item.into()).into()
+}
+
+/// Makes a struct or an enum an argument of tools. See the documentation of `claw::ToolInput`.
+#[proc_macro_derive(ToolInput, attributes(arg, serde, tool_input))]
+pub fn tool_input(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    input::expand(item.into()).into()
 }

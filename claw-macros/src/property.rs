@@ -89,7 +89,8 @@ impl Property {
         row
     }
 
-    fn bounds(&self, p: &TokenStream) -> Option<TokenStream> {
+    /// Returns the declared bounds, where there are some.
+    pub(crate) fn bounds(&self, p: &TokenStream) -> Option<TokenStream> {
         let mut fields = TokenStream::new();
         if let Some((_, range)) = self.arg.range {
             if let Some(min) = range.min {
@@ -119,8 +120,8 @@ impl Property {
         (!fields.is_empty()).then(|| quote!(#p::Bounds { #fields ..#p::Bounds::NONE }))
     }
 
-    /// Returns the assertions that only the type system can decide.
-    pub(crate) fn assertions(&self, p: &TokenStream, what: &str) -> TokenStream {
+    /// Returns the assertions that only the type system can decide: whether constraints fit the type.
+    pub(crate) fn constraints(&self, p: &TokenStream) -> TokenStream {
         let (via, name) = (self.via(p), &self.name);
         let mut out = TokenStream::new();
         let mut constraint = |span: Span, kind: &str, message: String| {
@@ -145,15 +146,21 @@ impl Property {
             let message = format!("`one_of` needs text; `{name}` is none");
             constraint(span, "OneOf", message);
         }
-        if self.description.is_none() {
-            let message = format!(
-                "{what} `{name}` has no description: write a `///` comment before it, or `#[arg(description = \"\")]` when its name says it all"
-            );
-            out.extend(quote_spanned! {self.span=>
-                const _: () = ::core::assert!(#p::source(#via).node.is_none(), #message);
-            });
-        }
         out
+    }
+
+    /// Returns the assertion that there is a description, unless the type is injected.
+    pub(crate) fn described(&self, p: &TokenStream) -> TokenStream {
+        if self.description.is_some() {
+            return TokenStream::new();
+        }
+        let (via, name) = (self.via(p), &self.name);
+        let message = format!(
+            "parameter `{name}` has no description: write a `///` comment before it, or `#[arg(description = \"\")]` when its name says it all"
+        );
+        quote_spanned! {self.span=>
+            const _: () = ::core::assert!(#p::source(#via).node.is_none(), #message);
+        }
     }
 
     /// Returns the statement that makes the slot named `slot`.

@@ -20,7 +20,7 @@ pub mod session;
 pub mod tool;
 pub mod turn;
 
-pub use claw_macros::tool;
+pub use claw_macros::{ToolInput, tool};
 pub use schema::{State, ToolInput};
 
 #[doc(hidden)]

@@ -19,7 +19,7 @@ pub struct Policy {
 pub struct Ruling {
     /// Allow, ask or deny.
     pub verdict: Verdict,
-    /// The rule, in words, with the way to change it.
+    /// The rule, in words.
     pub rule: String,
 }
 

@@ -6,11 +6,14 @@ pub use serde_json;
 
 pub use crate::schema::Coerce;
 pub use crate::schema::cursor::Cursor;
-pub use crate::schema::input::{Probe, State, ToolInput, Via, ViaSchemars, slot, source, take};
+pub use crate::schema::input::{
+    Probe, State, ToolInput, Via, ViaSchemars, field, owned, slot, source, take, unknown_variant,
+    unknown_word, variant,
+};
 pub use crate::schema::node::{
     Bounds, Constraint, Kind, Named, Node, Num, Preset, Property, Source, takes,
 };
-pub use crate::schema::slot::{Known, Slot, members, parse};
+pub use crate::schema::slot::{Known, Owned, Slot, With, members, parse};
 pub use crate::tool::returns::{Otherwise, Out, Returned, Whole, convert, failure};
 pub use crate::tool::{
     Approve, Effect, Origin, Prepared, Reject, Shim, Spec, ToolContext, ToolDef, ToolEntry,

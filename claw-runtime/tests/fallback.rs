@@ -2,7 +2,7 @@
 //! `CLAW_CASES_FALLBACK`.
 #![expect(clippy::unwrap_used, reason = "a broken case file is a failed test")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use claw_runtime::fallback::{FaultCode, find};
@@ -16,16 +16,25 @@ const KNOWN: &[&str] = &[];
 
 #[test]
 fn fallback_cases() {
-    let path = std::env::var_os("CLAW_CASES_FALLBACK").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../tests/data/fallback/cases.jsonl"
-            ))
-        },
-        PathBuf::from,
-    );
-    let text = std::fs::read_to_string(&path)
+    match std::env::var_os("CLAW_CASES_FALLBACK") {
+        Some(path) => run(&PathBuf::from(path)),
+        None => run(&data("cases.jsonl")),
+    }
+}
+
+#[test]
+fn authored_cases() {
+    run(&data("authored.jsonl"));
+}
+
+fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/data/fallback")
+        .join(name)
+}
+
+fn run(path: &Path) {
+    let text = std::fs::read_to_string(path)
         .unwrap_or_else(|error| panic!("cannot read `{}`: {error}", path.display()));
     let mut ran = 0;
     let mut failed = Vec::new();

@@ -17,7 +17,7 @@ use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{Spec, Tool, ToolOutput};
 use secrecy::SecretString;
 use serde_json::json;
-use support::{Act, Server, answer, gzip, json as json_answer, open_stream, stream};
+use support::{Act, Server, answer, chunk, gzip, json as json_answer, open_stream, stream};
 
 const KEY: &str = "key-1234567890";
 const TEXT: &str = r#"data: {"choices":[{"delta":{"content":"Hello"}}]}
@@ -186,10 +186,10 @@ async fn a_whole_reply_and_a_streamed_one_are_the_same() {
     let mut piece = body.clone();
     piece["choices"][0]["delta"] = piece["choices"][0]["message"].take();
     let pieces = format!("data: {piece}\n\n");
-    let server = Server::start([json_answer(200, &body), stream(&[&pieces, DONE])]).await;
+    let server = Server::start([stream(&[&pieces, DONE]), json_answer(200, &body)]).await;
     let provider = provider(&server);
-    let reply = whole(&provider).await.unwrap();
-    assert_eq!(streamed(&provider).await.unwrap(), reply);
+    let reply = streamed(&provider).await.unwrap();
+    assert_eq!(whole(&provider).await.unwrap(), reply);
     assert_eq!(reply.stop, StopReason::ToolCalls);
     assert_eq!(reply.content.len(), 3);
     let usage = Usage {
@@ -200,8 +200,8 @@ async fn a_whole_reply_and_a_streamed_one_are_the_same() {
     };
     assert_eq!(reply.usage, Some(usage));
     let received = server.received();
-    assert_eq!(received[0].json().get("stream"), None);
-    assert!(received[0].head.contains("accept: application/json"));
+    assert_eq!(received[1].json().get("stream"), None);
+    assert!(received[1].head.contains("accept: application/json"));
     assert_eq!(server.connections().0, 1, "the connection is used again");
 }
 
@@ -391,7 +391,7 @@ async fn a_connection_cut_after_the_stop_reason_loses_nothing() {
 async fn an_error_within_a_stream_ends_it() {
     let error = "data: {\"error\":{\"message\":\"worker died\",\"code\":502}}\n\n";
     let mut acts = open_stream(&[TEXT, error]);
-    acts.push(Act::Drip("", 10));
+    acts.push(Act::Drip(vec![], 10));
     let error = failure(acts).await;
     assert_eq!(
         (error.class, error.status),
@@ -403,15 +403,15 @@ async fn an_error_within_a_stream_ends_it() {
 
 #[tokio::test]
 async fn keep_alives_do_not_hide_a_stall() {
-    let ping = "3\r\n:\n\n\r\n";
-    let empty = "2d\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n\r\n";
+    let ping = ":\n\n";
+    let empty = "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n";
     for (pieces, drip, partial) in [
         (&[][..], ping, vec![]),
         (&[TEXT][..], ping, vec![ContentBlock::text("Hello")]),
         (&[TEXT][..], empty, vec![ContentBlock::text("Hello")]),
     ] {
         let mut acts = open_stream(pieces);
-        acts.push(Act::Drip(drip, 20));
+        acts.push(Act::Drip(chunk(drip), 20));
         let error = tokio::time::timeout(Duration::from_secs(10), failure(acts))
             .await
             .unwrap();
@@ -424,8 +424,8 @@ async fn keep_alives_do_not_hide_a_stall() {
 async fn slow_content_is_no_stall() {
     // Longer in all than either limit, never silent for as long as one.
     let mut acts = open_stream(&[]);
-    let piece = "2e\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n\r\n";
-    acts.push(Act::Drip(piece, 20));
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    acts.push(Act::Drip(chunk(piece), 20));
     let server = Server::start([acts]).await;
     let provider = provider(&server);
     let read = tokio::time::timeout(Duration::from_millis(900), streamed(&provider));
@@ -435,8 +435,8 @@ async fn slow_content_is_no_stall() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let mut silent = open_stream(&[]);
-    silent.push(Act::Drip("", 1000));
-    for acts in [vec![Act::Drip("", 1000)], silent] {
+    silent.push(Act::Drip(vec![], 1000));
+    for acts in [vec![Act::Drip(vec![], 1000)], silent] {
         let error = failure(acts).await;
         assert_eq!(error.class, FailureClass::Stalled, "{error}");
     }
@@ -469,7 +469,7 @@ async fn an_endless_answer_is_cut_off() {
 #[tokio::test]
 async fn dropping_the_future_ends_the_request() {
     let mut acts = open_stream(&[TEXT]);
-    acts.push(Act::Drip("3\r\n:\n\n\r\n", 5));
+    acts.push(Act::Drip(chunk(":\n\n"), 5));
     let server = Server::start([acts]).await;
     let provider = provider(&server);
     let dropped = tokio::time::timeout(Duration::from_millis(100), streamed(&provider)).await;

@@ -236,7 +236,6 @@ fn run(folder: &Path, case: &Value, decode: Decode) -> Result<(), String> {
         .map_err(|error| format!("body: {error}"))?;
     let head = Head {
         status: case["status"].as_u64().unwrap_or(200) as u16,
-        content_type: case["content_type"].as_str().unwrap_or("").to_owned(),
         retry_after: None,
     };
     let splits = case["splits"].as_array().into_iter().flatten();

@@ -29,13 +29,13 @@ pub(crate) fn tool(function: &ItemFn, tool: &Tool) -> TokenStream {
         const _: () = {
             #[allow(unused_imports)]
             use #p::{Otherwise as _, ViaSchemars as _, Whole as _};
-            static PROPERTIES: &[#p::Property] = &[#(#rows),*];
+            static __PROPERTIES: &[#p::Property] = &[#(#rows),*];
             #assertions
             #shim
             impl #p::ToolDef for #ident {
                 const ENTRY: #p::ToolEntry = #p::ToolEntry {
                     spec: #spec,
-                    properties: PROPERTIES,
+                    properties: __PROPERTIES,
                     is_sync: #is_sync,
                     shim,
                     origin: #p::Origin {
@@ -48,7 +48,7 @@ pub(crate) fn tool(function: &ItemFn, tool: &Tool) -> TokenStream {
             }
             #[#p::linkme::distributed_slice(#p::__CLAW_TOOLS_V1)]
             #[linkme(crate = #p::linkme)]
-            static ENTRY: #p::ToolEntry = <#ident as #p::ToolDef>::ENTRY;
+            static __ENTRY: #p::ToolEntry = <#ident as #p::ToolDef>::ENTRY;
         };
     }
 }
@@ -96,7 +96,10 @@ fn hidden(tool: &Tool) -> TokenStream {
 fn assertions(tool: &Tool, p: &TokenStream) -> TokenStream {
     tool.parameters
         .iter()
-        .map(|parameter| parameter.property.assertions(p, "parameter"))
+        .flat_map(|parameter| {
+            let property = &parameter.property;
+            [property.constraints(p), property.described(p)]
+        })
         .collect()
 }
 
@@ -134,7 +137,7 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
             #text: &'a str,
         ) -> ::core::result::Result<#p::Prepared<'a>, #p::Reject> {
             #(#make)*
-            #p::parse(#text, PROPERTIES, &mut [#(&mut #slots),*])?;
+            #p::parse(#text, __PROPERTIES, &mut [#(&mut #slots),*])?;
             #(#fill)*
             let ::core::option::Option::Some(#ctx) = #ctx else {
                 return ::core::result::Result::Ok(#p::Prepared::Checked);

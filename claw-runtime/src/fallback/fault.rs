@@ -12,7 +12,7 @@ const CLIP: usize = 80;
 /// Returns the start of `text` on one line, clipped.
 pub(super) fn clip(text: &str) -> String {
     let mut words = String::new();
-    for (at, c) in text.trim().chars().enumerate() {
+    for (at, c) in text.trim_start().chars().enumerate() {
         if at == CLIP {
             words.push('…');
             break;
@@ -39,8 +39,7 @@ pub(super) fn truncated(quote: &str, tool: Option<&Tool>) -> Fault {
     fault(
         FaultCode::Truncated,
         format!(
-            "The tool call was not run: the reply ended inside it, after `{}`. Send the whole call again; when it is \
-             long, send less at once.",
+            "The tool call was not run: the reply ended inside it, after `{}`. When it is long, send less at once.",
             clip(tail(quote))
         ),
         tool,
@@ -84,24 +83,24 @@ pub(super) fn invalid_arguments(tool: &Tool, why: &str) -> Fault {
 /// A call of a tool that does not exist, with the nearest names.
 pub(super) fn unknown_tool<'a>(name: &str, tools: impl Iterator<Item = &'a Tool>) -> Fault {
     let name = clip(name);
-    let mut names: Vec<(usize, &Tool)> = tools
-        .map(|tool| (distance(&name, tool.name()), tool))
-        .collect();
-    names.sort_by_key(|(distance, tool)| (*distance, tool.name().to_owned()));
-    let near = names
-        .first()
+    let tools: Vec<&Tool> = tools.collect();
+    let near = tools
+        .iter()
+        .filter(|tool| name.len().abs_diff(tool.name().len()) <= 1 + tool.name().len() / 4)
+        .map(|tool| (distance(&name, tool.name()), *tool))
         .filter(|(distance, tool)| *distance <= 1 + tool.name().len() / 4)
-        .map(|(_, tool)| *tool);
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, tool)| tool);
     let hint = match near {
         Some(tool) => format!(" Did you mean `{}`?", tool.name()),
-        None if names.is_empty() => " There are no tools.".to_owned(),
+        None if tools.is_empty() => String::new(),
         None => {
-            let mut list: Vec<_> = names
+            let mut list: Vec<_> = tools
                 .iter()
                 .take(8)
-                .map(|(_, tool)| format!("`{}`", tool.name()))
+                .map(|tool| format!("`{}`", tool.name()))
                 .collect();
-            if names.len() > list.len() {
+            if tools.len() > list.len() {
                 list.push("…".to_owned());
             }
             format!(" There are: {}.", list.join(", "))

@@ -151,6 +151,11 @@ fn bracket(text: &str, at: usize) -> Option<Mark<'_>> {
     })
 }
 
+/// Tells whether the reply ends inside a tag that begins here.
+pub(super) fn is_started(rest: &str) -> bool {
+    rest.len() <= 40 && rest.starts_with('<') && !rest.contains('>')
+}
+
 /// Tells whether a tag of this name holds reasoning.
 pub(super) fn is_reasoning(name: &str) -> bool {
     matches!(

@@ -19,6 +19,10 @@ mod resolve;
 mod scan;
 mod tags;
 mod tokens;
+mod typed;
+
+#[cfg(test)]
+mod tests;
 
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;

@@ -1,7 +1,7 @@
 //! Calls behind a marker: JSON values, or Python calls, up to an end marker.
 
 use super::fault;
-use super::marker::{Kind, Mark, mark};
+use super::marker::{self, Kind, Mark, mark};
 use super::python;
 use super::repair::{self, Json, Style, is_blank};
 use super::resolve::Outcome;
@@ -143,15 +143,15 @@ impl Scan<'_> {
         if implied {
             return false;
         }
-        if rest.is_empty() || marker.is_some() || rest.starts_with("</") && !rest.contains('>') {
+        if rest.is_empty() || marker.is_some() || marker::is_started(rest) {
             return true;
         }
         // Text on the next line, unless it stands before the end of this very tag.
-        let inside = tag.is_some_and(|tag| {
-            let tag = format!("{tag}>");
-            rest.find(&tag).is_some_and(|at| rest[..at].ends_with("</"))
-        });
-        !inside && self.text[end..next].contains('\n')
+        self.text[end..next].contains('\n')
+            && !tag.is_some_and(|tag| {
+                let tag = format!("{tag}>");
+                rest.find(&tag).is_some_and(|at| rest[..at].ends_with("</"))
+            })
     }
 
     /// Skips what may stand behind a value without meaning: surplus brackets, separators, the end of a fence.

@@ -68,7 +68,7 @@ impl Reader<'_> {
     }
 
     fn space(&mut self) {
-        self.at = repair::skip(self.text, self.at, usize::MAX);
+        self.at = repair::skip(self.text, self.at);
     }
 
     fn eat(&mut self, token: &str) -> bool {

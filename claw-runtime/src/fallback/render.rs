@@ -38,26 +38,11 @@ pub(super) fn system(system: &str, tools: &Toolset) -> String {
     out.push_str(RULES);
     for tool in tools.iter() {
         out.push('\n');
-        out.push_str(&declaration(
-            tool.name(),
-            &tool.spec().description,
-            &tool.schema().signature(),
-        ));
+        let description = &tool.spec().description;
+        out.push_str(&tool.schema().declaration(tool.name(), description));
         out.push('\n');
     }
     out
-}
-
-fn declaration(name: &str, description: &str, signature: &str) -> String {
-    let description = description.trim();
-    if description.is_empty() {
-        return format!("{name}({signature})");
-    }
-    let comment: Vec<String> = description
-        .lines()
-        .map(|line| format!("// {line}"))
-        .collect();
-    format!("{}\n{name}({signature})", comment.join("\n"))
 }
 
 pub(super) fn messages(messages: &[Message]) -> Vec<Message> {

@@ -5,12 +5,12 @@
 //! brackets that are missing right before an explicit end marker. What is cut off stays cut off.
 //! One pass, no recursion.
 
-use super::marker::mark;
+use super::marker::{self, mark};
 
 /// The deepest nesting that is read.
 const DEPTH: usize = 128;
-/// How far behind a quotation mark a comment is looked through, in bytes: keeps the reader linear.
-const COMMENT: usize = 200;
+/// The longest comment, in bytes: what is looked through at each quotation mark has to be bounded.
+const COMMENT: usize = 400;
 
 /// A JSON value that keeps order, repeated keys and the digits of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,10 @@ impl Json {
             Self::Text(text) => out.push_str(&quoted(text)),
             Self::Literal(text) => out.push_str(text),
         }
+    }
+
+    pub(super) fn is_scalar(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Literal(_))
     }
 
     pub(super) fn is_null(&self) -> bool {
@@ -289,7 +293,7 @@ impl Reader<'_> {
     /// A fault here, or a cut when nothing but the start of an end marker is left.
     fn bad(&self, why: &'static str) -> Fault {
         let rest = self.rest();
-        let started = rest.starts_with("</") && !rest.contains('>') || rest == "<" || rest == "\\";
+        let started = marker::is_started(rest) || rest == "\\";
         (started, if started { CUT.1 } else { why })
     }
 
@@ -337,7 +341,7 @@ impl Reader<'_> {
     /// Skips blanks, comments and line ends that were escaped by mistake; tells whether there were any.
     fn space(&mut self) -> bool {
         let from = self.at;
-        self.at = skip(self.text, self.at, usize::MAX);
+        self.at = skip(self.text, self.at);
         self.at > from
     }
 
@@ -415,7 +419,7 @@ impl Reader<'_> {
 
     /// Tells whether what follows a quotation mark is structure, so that the mark ends its string.
     fn ends_string(&self) -> bool {
-        let at = skip(self.text, self.at, COMMENT);
+        let at = skip(self.text, self.at);
         match self.text[at..].chars().next() {
             None => true,
             Some(c) => {
@@ -486,8 +490,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns where the text goes on behind blanks, comments of at most `limit` bytes, and escaped line ends.
-pub(super) fn skip(text: &str, mut at: usize, limit: usize) -> usize {
+/// Returns where the text goes on behind blanks, comments, and escaped line ends.
+pub(super) fn skip(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
         let blank = rest.len() - rest.trim_start_matches(is_blank).len();
@@ -496,7 +500,7 @@ pub(super) fn skip(text: &str, mut at: usize, limit: usize) -> usize {
             continue;
         }
         let near = |rest: &str, pattern: &str| {
-            let mut end = rest.len().min(limit);
+            let mut end = rest.len().min(COMMENT);
             while !rest.is_char_boundary(end) {
                 end -= 1;
             }
@@ -525,6 +529,11 @@ pub(super) fn is_blank(c: char) -> bool {
             c,
             '\u{feff}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}'
         )
+}
+
+/// Tells whether there is nothing but blanks.
+pub(super) fn is_all_blank(text: &str) -> bool {
+    text.chars().all(is_blank)
 }
 
 fn is_quote(c: char) -> bool {

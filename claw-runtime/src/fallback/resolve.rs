@@ -2,6 +2,7 @@
 //!
 //! Names may differ in case, `-`, `_` and known prefixes, as long as exactly one tool fits. A tool is never guessed.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,8 +10,10 @@ use serde_json::Value;
 
 use super::fault;
 use super::repair::{self, Json, Style};
+use super::typed;
 use super::{Fault, FaultCode, FoundCall};
 use crate::registry::Toolset;
+use crate::schema::Coerce;
 use crate::tool::Tool;
 
 /// Keys under which models write the tool's name, by how sure they are.
@@ -61,6 +64,8 @@ pub(super) struct Tools<'a> {
     toolset: &'a Toolset,
     /// By folded name; `None` where two tools share it.
     folded: HashMap<String, Option<&'a Arc<Tool>>>,
+    /// How many more faults get a hint at a similar name.
+    hints: Cell<u32>,
 }
 
 impl<'a> Tools<'a> {
@@ -72,7 +77,11 @@ impl<'a> Tools<'a> {
                 .and_modify(|entry| *entry = None)
                 .or_insert(Some(tool));
         }
-        Self { toolset, folded }
+        Self {
+            toolset,
+            folded,
+            hints: Cell::new(10),
+        }
     }
 
     /// Returns the tool of exactly this name.
@@ -127,7 +136,9 @@ impl<'a> Tools<'a> {
             .map(|(key, written)| {
                 let value = match written {
                     Written::Json(json) => json,
-                    Written::Text(text) => typed(text, &schema["properties"][&key], &schema),
+                    Written::Text(text) => {
+                        typed::from_text(text, &schema["properties"][&key], &schema)
+                    }
                 };
                 (key, value)
             })
@@ -136,7 +147,10 @@ impl<'a> Tools<'a> {
     }
 
     pub(super) fn unknown(&self, name: &str) -> Fault {
-        fault::unknown_tool(name, self.toolset.iter().map(Arc::as_ref))
+        // Names are compared a few times only, however many calls a reply holds.
+        let hints = self.hints.replace(self.hints.get().saturating_sub(1));
+        let tools = self.toolset.iter().map(Arc::as_ref);
+        fault::unknown_tool(name, tools.take(if hints > 0 { usize::MAX } else { 0 }))
     }
 
     /// Returns the calls of a marked value.
@@ -303,14 +317,14 @@ fn fold(name: &str) -> String {
 /// Returns the arguments as JSON text of an object.
 fn arguments_text(tool: &Tool, arguments: &Json) -> Result<String, Fault> {
     match arguments {
-        Json::Object(_) => Ok(arguments.render()),
+        Json::Object(entries) => Ok(object_text(tool, entries)),
         Json::Literal(_) if arguments.is_null() => Ok("{}".to_owned()),
         Json::Text(text) if matches!(text.trim(), "" | "null" | "None") => Ok("{}".to_owned()),
         Json::Text(text) => {
             let inner = text.trim();
             match repair::read(inner, 0, Style::Loose) {
                 Ok(read) if read.end == inner.len() && !read.implied => match read.json {
-                    Json::Object(_) => Ok(read.json.render()),
+                    Json::Object(entries) => Ok(object_text(tool, &entries)),
                     _ => Err(no_object(tool, inner)),
                 },
                 Err(broken) if broken.cut && inner.starts_with('{') => {
@@ -329,6 +343,32 @@ fn arguments_text(tool: &Tool, arguments: &Json) -> Result<String, Fault> {
     }
 }
 
+/// Writes the arguments; one value where a list of such values is declared becomes the list.
+fn object_text(tool: &Tool, entries: &[(String, Json)]) -> String {
+    let spec = tool.spec();
+    let strict = spec
+        .coerce
+        .map_or(spec.destructive, |coerce| coerce == Coerce::Strict);
+    if strict || !entries.iter().any(|(_, value)| value.is_scalar()) {
+        return Json::Object(entries.to_vec()).render();
+    }
+    let schema: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+    let entries = entries
+        .iter()
+        .map(|(key, value)| {
+            let listed = typed::is_item(value, &schema["properties"][key]);
+            let value = value.clone();
+            let value = if listed {
+                Json::Array(vec![value])
+            } else {
+                value
+            };
+            (key.clone(), value)
+        })
+        .collect();
+    Json::Object(entries).render()
+}
+
 fn no_object(tool: &Tool, found: &str) -> Fault {
     fault::invalid_arguments(
         tool,
@@ -337,48 +377,4 @@ fn no_object(tool: &Tool, found: &str) -> Fault {
             fault::clip(found)
         ),
     )
-}
-
-/// Returns `text` as the schema wants it: as it is where text is allowed, as JSON where it is not.
-fn typed(text: String, property: &Value, schema: &Value) -> Json {
-    if takes_text(property, schema, 0) {
-        return Json::Text(text);
-    }
-    let inner = text.trim();
-    match repair::read(inner, 0, Style::Loose) {
-        Ok(read) if read.end == inner.len() && !read.implied && !inner.starts_with(['"', '\'']) => {
-            read.json
-        }
-        _ => Json::Text(text),
-    }
-}
-
-/// Tells whether a schema takes a string; what is not understood takes one.
-fn takes_text(property: &Value, schema: &Value, depth: usize) -> bool {
-    if depth > 8 {
-        return true;
-    }
-    if let Some(target) = property["$ref"]
-        .as_str()
-        .and_then(|at| at.strip_prefix('#'))
-    {
-        return schema
-            .pointer(target)
-            .is_none_or(|target| takes_text(target, schema, depth + 1));
-    }
-    for key in ["anyOf", "oneOf"] {
-        if let Some(branches) = property[key].as_array() {
-            return branches
-                .iter()
-                .any(|branch| takes_text(branch, schema, depth + 1));
-        }
-    }
-    if let Some(members) = property["enum"].as_array() {
-        return members.iter().any(Value::is_string);
-    }
-    match &property["type"] {
-        Value::String(name) => name == "string",
-        Value::Array(names) => names.iter().any(|name| name == "string"),
-        _ => true,
-    }
 }

@@ -6,7 +6,7 @@
 use super::fault;
 use super::marker::{self, Kind, Mark, mark};
 use super::python;
-use super::repair::{self, Style, is_blank};
+use super::repair::{self, Style, is_all_blank, is_blank};
 use super::resolve::{Outcome, Tools};
 use super::{Fault, FaultCode, FoundCall};
 
@@ -45,6 +45,8 @@ pub(super) struct Scan<'a> {
     /// Whether nothing was said since the last call: end tags left over from it are dropped.
     quiet: bool,
     shown: String,
+    /// The length of `shown` before the last prose.
+    before: usize,
     reasoning: String,
     calls: Vec<FoundCall>,
     faults: Vec<Fault>,
@@ -57,6 +59,10 @@ pub(super) struct Scan<'a> {
     pub(super) invented: bool,
     /// Whether the calls are ReAct's: then lines of an invented observation may follow.
     pub(super) react: bool,
+    /// Where the last paragraph begins.
+    last_paragraph: usize,
+    /// Whether the text ends with a closing bracket or fence.
+    ends_closed: bool,
     /// Bytes that may still be read in attempts at unmarked JSON.
     budget: usize,
     /// End tags that do not occur in the rest.
@@ -85,6 +91,7 @@ impl<'a> Scan<'a> {
             fresh: true,
             quiet: false,
             shown: String::new(),
+            before: 0,
             reasoning: String::new(),
             calls: Vec::new(),
             faults: Vec::new(),
@@ -93,6 +100,8 @@ impl<'a> Scan<'a> {
             unmarked: false,
             invented: false,
             react: false,
+            last_paragraph: text.trim_end().rfind("\n\n").unwrap_or(0),
+            ends_closed: text.trim_end().ends_with(['}', ']', '`']),
             budget: 4 * text.len() + 1024,
             absent: Vec::new(),
         }
@@ -150,14 +159,14 @@ impl<'a> Scan<'a> {
                 true
             }
             Kind::Open | Kind::Bracket if marker::is_reasoning(name) || name == "think" => {
-                let end = match mark.kind {
+                let pattern = match mark.kind {
                     Kind::Open => format!("</{name}>"),
                     _ => "[/THINK]".to_owned(),
                 };
-                self.reasoning_block(mark.end, &[&end])
+                self.reasoning_until(mark.end, &pattern)
             }
             Kind::Token if name == "start_thinking" => {
-                self.reasoning_block(mark.end, &["<|END_THINKING|>"])
+                self.reasoning_until(mark.end, "<|END_THINKING|>")
             }
             Kind::Close if marker::is_reasoning(name) => self.reasoning_ends(mark.end),
             Kind::Bracket if name == "/think" => self.reasoning_ends(mark.end),
@@ -181,6 +190,12 @@ impl<'a> Scan<'a> {
         self.at
     }
 
+    /// Takes bytes from what may be read in attempts; `false` when nothing is left.
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
+        self.budget = self.budget.saturating_sub(bytes);
+        self.budget > 0
+    }
+
     /// Sets the position behind something that is not prose.
     pub(super) fn done(&mut self, end: usize) {
         self.at = end;
@@ -191,7 +206,8 @@ impl<'a> Scan<'a> {
     /// Says the prose before `to`.
     pub(super) fn flush(&mut self, to: usize) {
         let prose = &self.text[self.from..to];
-        if !prose.trim_matches(is_blank).is_empty() {
+        self.before = self.shown.len();
+        if !is_all_blank(prose) {
             self.demote(self.from);
             self.shown.push_str(prose);
             self.quiet = false;
@@ -227,7 +243,9 @@ impl<'a> Scan<'a> {
         for outcome in outcomes {
             match outcome {
                 Ok(call) => self.calls.push(call),
-                Err(fault) => self.faults.push(fault),
+                // The model learns nothing from the eleventh.
+                Err(fault) if self.faults.len() < 10 => self.faults.push(fault),
+                Err(_) => {}
             }
         }
         self.quiet = true;
@@ -281,14 +299,14 @@ impl<'a> Scan<'a> {
     ) -> Option<(Vec<Outcome>, String, String)> {
         if language == "tool_code" {
             let outcomes = match python::read(inner, 0, self.tools) {
-                Ok((outcomes, end)) if inner[end..].trim_matches(is_blank).is_empty() => outcomes,
+                Ok((outcomes, end)) if is_all_blank(&inner[end..]) => outcomes,
                 Ok(_) => vec![Err(self.tools.unknown(inner))],
                 Err(fault) => vec![Err(fault)],
             };
             return Some((outcomes, String::new(), String::new()));
         }
         let scanned = Scan::new(inner, self.tools, Within::Fence { closed }).run();
-        let only = scanned.text.trim_matches(is_blank).is_empty();
+        let only = is_all_blank(&scanned.text);
         let found = !scanned.calls.is_empty() || !scanned.faults.is_empty();
         (found && (scanned.marked || only)).then(|| {
             let outcomes = scanned
@@ -315,9 +333,7 @@ impl<'a> Scan<'a> {
         let known = marker::is_call(&mark.name)
             || marker::is_parameter(&mark.name)
             || matches!(mark.name.as_str(), "function" | "invoke" | "tool_code");
-        let blank = self.text[self.from..self.at]
-            .trim_matches(is_blank)
-            .is_empty();
+        let blank = is_all_blank(&self.text[self.from..self.at]);
         if !(known && self.quiet && blank) {
             return false;
         }
@@ -329,7 +345,7 @@ impl<'a> Scan<'a> {
     /// Ends the reply at a token that ends what a model says.
     fn stop_token(&mut self, mark: &Mark<'_>) -> bool {
         let rest = &self.text[mark.end..];
-        let last = rest.trim_matches(is_blank).is_empty();
+        let last = is_all_blank(rest);
         let ends = match mark.kind {
             Kind::Token => last || rest.starts_with(['\n', '\r', '<']),
             _ => last,
@@ -341,15 +357,16 @@ impl<'a> Scan<'a> {
         ends
     }
 
-    /// Takes the reasoning that begins at `from` and ends at the first of `ends`.
-    pub(super) fn reasoning_block(&mut self, from: usize, ends: &[&str]) -> bool {
+    fn reasoning_until(&mut self, from: usize, pattern: &str) -> bool {
+        let end = self.find_ahead(from, pattern);
+        self.reasoning_block(from, end.map(|end| (end, end + pattern.len())))
+    }
+
+    /// Takes the reasoning between `from` and `end`, the place and the end of its end marker.
+    pub(super) fn reasoning_block(&mut self, from: usize, end: Option<(usize, usize)>) -> bool {
         if self.within != Within::Reply {
             return false;
         }
-        let end = ends
-            .iter()
-            .filter_map(|end| self.find_ahead(from, end).map(|at| (at, at + end.len())))
-            .min();
         match end {
             Some((end, next)) => {
                 self.flush(self.at);
@@ -409,21 +426,22 @@ impl<'a> Scan<'a> {
         self.reasoning.push_str(text);
     }
 
-    /// Moves what was said since the last line that begins with `label` to the reasoning.
+    /// Moves the end of the last prose to the reasoning, from its last line that begins with `label`.
     pub(super) fn think_from(&mut self, label: &str) -> bool {
-        let at = match self.shown.rfind(&format!("\n{label}")) {
+        let prose = self.shown.get(self.before..).unwrap_or_default();
+        let at = match prose.rfind(&format!("\n{label}")) {
             Some(at) => at,
-            None if self.shown.trim_start_matches(is_blank).starts_with(label) => 0,
+            None if prose.trim_start_matches(is_blank).starts_with(label) => 0,
             None => return false,
         };
-        let thought = self.shown.split_off(at);
+        let thought = self.shown.split_off(self.before + at);
         let thought = thought.trim_matches(is_blank);
         self.think(thought.strip_prefix(label).unwrap_or(thought));
         true
     }
 
     /// Finds `pattern` ahead; a pattern that is absent is looked for once only.
-    fn find_ahead(&mut self, from: usize, pattern: &str) -> Option<usize> {
+    pub(super) fn find_ahead(&mut self, from: usize, pattern: &str) -> Option<usize> {
         if self.absent.iter().any(|absent| absent == pattern) {
             return None;
         }
@@ -524,7 +542,7 @@ impl<'a> Scan<'a> {
             Ok(read) => read.end,
             Err(broken) => broken.at,
         };
-        self.budget = self.budget.saturating_sub(reached - start);
+        self.spend(reached - start);
         match read {
             Ok(read) => {
                 let fits = !read.implied || style == Style::Fenced;
@@ -548,8 +566,7 @@ impl<'a> Scan<'a> {
                     // Whatever else follows stands inside this value.
                     self.budget = 0;
                 }
-                let last = !self.text[broken.at..].contains("\n\n")
-                    && self.text.trim_end().ends_with(['}', ']', '`']);
+                let last = broken.at >= self.last_paragraph && self.ends_closed;
                 if !meant || !(broken.cut || last) {
                     return false;
                 }

@@ -78,7 +78,7 @@ impl Scan<'_> {
                     });
                     return true;
                 }
-                _ if rest.is_empty() || rest.starts_with('<') && !rest.contains('>') => {
+                _ if rest.is_empty() || marker::is_started(rest) => {
                     self.broken(start, at, true, "", Some(name), None);
                     return true;
                 }
@@ -126,7 +126,7 @@ impl Scan<'_> {
             match tag.kind {
                 Kind::Close if marker::is_parameter(&tag.name) => {
                     let fits = after == self.text.len()
-                        || self.text[after..].starts_with('<') && !self.text[after..].contains('>')
+                        || marker::is_started(&self.text[after..])
                         || following.is_some_and(|tag| {
                             ends_function(&tag)
                                 || tag.kind == Kind::Open && marker::is_parameter(&tag.name)
@@ -165,33 +165,28 @@ impl Scan<'_> {
             .unwrap_or(0);
         let name = &self.text[at..at + length];
         let mut at = self.blanks(at + length);
-        let tag_at = |at: usize, kind: Kind, name: &str| {
-            mark(self.text, at)
-                .filter(|tag| tag.kind == kind && tag.name == name)
-                .map(|tag| tag.end)
-        };
-        let paired = tag_at(at, Kind::Open, "arg_key").is_some();
+        let text = self.text;
+        let paired = tag_at(text, at, Kind::Open, "arg_key").is_some();
         let ended = |at: usize| {
-            mark(self.text, at)
-                .is_some_and(|tag| tag.kind == Kind::Close && marker::is_call(&tag.name))
+            mark(text, at).is_some_and(|tag| tag.kind == Kind::Close && marker::is_call(&tag.name))
         };
         if name.is_empty() || !(paired || ended(at) && self.tools.resolve(name).is_some()) {
             return false;
         }
         let mut arguments = Vec::new();
         while !ended(at) {
-            let pair = tag_at(at, Kind::Open, "arg_key").and_then(|key_from| {
-                let key_to = key_from + self.text[key_from..].find("</arg_key>")?;
-                let value = self.blanks(key_to + "</arg_key>".len());
-                let value_from = tag_at(value, Kind::Open, "arg_value")?;
-                let value_to = value_from + self.text[value_from..].find("</arg_value>")?;
+            let pair = tag_at(text, at, Kind::Open, "arg_key").and_then(|key_from| {
+                let key = self.text[key_from..].split('<').next()?;
+                let value =
+                    self.blanks(tag_at(text, key_from + key.len(), Kind::Close, "arg_key")?);
+                let value_from = tag_at(text, value, Kind::Open, "arg_value")?;
+                let value_to = self.find_ahead(value_from, "</arg_value>")?;
                 let next = self.blanks(value_to + "</arg_value>".len());
-                let key = self.text[key_from..key_to].trim().to_owned();
                 let text = unwrapped(&self.text[value_from..value_to]).to_owned();
-                Some(((key, Written::Text(text)), next))
+                Some(((key.trim().to_owned(), Written::Text(text)), next))
             });
             let Some((pair, next)) = pair else {
-                let cut = !self.text[at..].contains("</tool_call>");
+                let cut = self.find_ahead(at, "</tool_call>").is_none();
                 let why = "expected `<arg_key>` and `<arg_value>` pairs";
                 let name = name.to_owned();
                 self.broken(start, at, cut, why, Some(&name), None);
@@ -228,18 +223,28 @@ impl Scan<'_> {
                 return false;
             }
             let close = format!("</{}>", tag.name);
-            let Some(length) = self.text[tag.end..].find(&close) else {
+            let Some(value_end) = self.find_ahead(tag.end, &close) else {
                 return false;
             };
-            let text = unwrapped(&self.text[tag.end..tag.end + length]).to_owned();
+            at = value_end + close.len();
+            if !self.spend(at - start) {
+                return false;
+            }
+            let text = unwrapped(&self.text[tag.end..value_end]).to_owned();
             arguments.push((tag.name.clone(), Written::Text(text)));
-            at = tag.end + length + close.len();
         };
         let outcome = self.tools.call_of_texts(tool.name(), arguments);
         self.wait_calls(start, vec![outcome]);
         self.done(end);
         true
     }
+}
+
+/// Returns where the text goes on behind this very tag.
+fn tag_at(text: &str, at: usize, kind: Kind, name: &str) -> Option<usize> {
+    mark(text, at)
+        .filter(|tag| tag.kind == kind && tag.name == name)
+        .map(|tag| tag.end)
 }
 
 fn ends_function(tag: &Mark<'_>) -> bool {

@@ -95,7 +95,8 @@ impl Scan<'_> {
     /// Handles a call whose name stands between two tokens, and whose arguments follow the second.
     fn headed(&mut self, open: &Mark<'_>) -> bool {
         let start = self.position();
-        let separator = self.next_token(open.end, &["tool_sep", "tool_call_argument_begin"]);
+        let separator =
+            self.next_token(open.end, HEADER, &["tool_sep", "tool_call_argument_begin"]);
         let Some((head_end, after)) = separator else {
             if self.payload(start, open.end, None) {
                 return true;
@@ -122,7 +123,7 @@ impl Scan<'_> {
         let start = self.position();
         let body = match open.name.as_str() {
             "message" => Some((open.end, open.end)),
-            _ => self.next_token(open.end, &["message"]),
+            _ => self.next_token(open.end, HEADER, &["message"]),
         };
         let Some((header_end, body)) = body else {
             return self.skip_token(open);
@@ -139,22 +140,34 @@ impl Scan<'_> {
             self.json(start, at, Some(&name), None);
             return true;
         }
-        if header.contains("analysis")
-            && self.reasoning_block(body, &["<|end|>", "<|start|>", "<|channel|>", "<|return|>"])
-        {
-            return true;
+        if header.contains("analysis") {
+            let end = self.next_token(body, usize::MAX, &["end", "start", "channel", "return"]);
+            // The next message's header is still to be read.
+            let end = end.map(|(at, end)| {
+                (
+                    at,
+                    if self.text[at..end].contains("end") {
+                        end
+                    } else {
+                        at
+                    },
+                )
+            });
+            if self.reasoning_block(body, end) {
+                return true;
+            }
         }
         self.flush(start);
         self.done(body);
         true
     }
 
-    /// Finds the first of these tokens within a header's length: where it begins and ends.
-    fn next_token(&self, from: usize, names: &[&str]) -> Option<(usize, usize)> {
+    /// Finds the first of these tokens within `limit` bytes: where it begins and ends.
+    fn next_token(&self, from: usize, limit: usize, names: &[&str]) -> Option<(usize, usize)> {
         let mut at = from;
         while let Some(next) = self.text[at..].find('<') {
             at += next;
-            if at - from > HEADER {
+            if at - from > limit {
                 return None;
             }
             match mark(self.text, at) {

@@ -22,27 +22,45 @@ pub(crate) struct Complaint {
 }
 
 impl Complaint {
-    /// Finds the complaint in a JSON body, in any of the shapes in use; `None` when there is none.
-    pub(crate) fn find(body: &Value) -> Option<Self> {
-        let body = match body {
+    /// Finds the complaint in a JSON document, in any of the shapes in use; `None` when it is none.
+    pub(crate) fn find(document: &Value) -> Option<Self> {
+        let document = match document {
             Value::Array(list) => list.first()?,
-            body => body,
+            document => document,
         };
-        let error = match body.get("error") {
-            None | Some(Value::Null) => body.get("errors").and_then(|list| list.get(0)),
+        let error = match document.get("error") {
+            None | Some(Value::Null | Value::Bool(false)) => {
+                document.get("errors").and_then(|list| list.get(0))
+            }
             error => error,
         };
-        let is_error = |key: &str| body.get(key).and_then(Value::as_str) == Some("error");
         match error {
-            Some(Value::String(message)) => Some(Self::of(body, message.clone())),
-            Some(error @ Value::Object(_)) => Some(Self::of(error, sentence(error))),
-            Some(other) if *other != Value::Bool(false) => Some(Self::of(body, other.to_string())),
-            _ if is_error("object") || is_error("type") || body.get("choices").is_none() => {
-                let message = sentence(body);
-                (!message.is_empty()).then(|| Self::of(body, message))
-            }
-            _ => None,
+            Some(Value::String(message)) => return Some(Self::of(document, message.clone())),
+            Some(error @ Value::Object(_)) => return Some(Self::of(error, sentence(error))),
+            Some(other) => return Some(Self::of(document, other.to_string())),
+            None => {}
         }
+        // MiniMax.
+        if let Some(base) = document.get("base_resp")
+            && base["status_code"].as_i64().is_some_and(|code| code != 0)
+        {
+            return Some(Self::of(base, sentence(base)));
+        }
+        let is_error = |key: &str| document[key] == "error";
+        let has_code = match &document["code"] {
+            Value::String(_) => !document["message"].is_null(),
+            code => code.as_u64().is_some_and(|code| code >= 400),
+        };
+        (is_error("object") || is_error("type") || has_code)
+            .then(|| Self::of(document, sentence(document)))
+    }
+
+    /// Finds the complaint in a body that ought to be one: a sentence alone will do.
+    pub(crate) fn in_body(body: &Value) -> Option<Self> {
+        Self::find(body).or_else(|| {
+            let message = sentence(body);
+            (!message.is_empty()).then(|| Self::of(body, message))
+        })
     }
 
     fn of(error: &Value, message: String) -> Self {
@@ -96,7 +114,14 @@ impl Complaint {
 }
 
 fn sentence(error: &Value) -> String {
-    for key in ["message", "detail", "msg", "error_msg", "error"] {
+    for key in [
+        "message",
+        "detail",
+        "msg",
+        "error_msg",
+        "status_msg",
+        "error",
+    ] {
         match error.get(key) {
             Some(Value::String(text)) => return text.clone(),
             Some(Value::Null) | None => {}
@@ -141,7 +166,9 @@ fn looks_secret(word: &str) -> bool {
 pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let about_form = !matches!(status, Some(401 | 403 | 408 | 409 | 429));
-    if status == Some(402) || has(&QUOTA) {
+    // Gemini says `quota` of a limit that is over in a minute, too.
+    let passes = has(&["retry in", "per minute", "perminute"]);
+    if status == Some(402) || (has(&QUOTA) && !passes) {
         return FailureClass::Quota;
     }
     if about_form && has(&CONTEXT) {
@@ -261,13 +288,17 @@ fn refuses_tools(text: &str) -> bool {
     let of_a_part = has(&[
         "schema",
         "tools[",
-        "tools.",
+        "tools.0",
+        "tools.1",
+        ".parameters",
+        "'parameters'",
+        "`parameters`",
+        "'strict'",
+        "`strict`",
         "parallel",
-        "strict",
         "tool_choice",
         "tool choice",
-        "parameters",
-        "format",
+        "response_format",
     ]);
     of_tools && refused && !of_a_part
 }
@@ -309,6 +340,10 @@ mod tests {
             ),
             (json!({"errors": [{"message": "m"}]}), ("m", "", None)),
             (
+                json!({"base_resp": {"status_code": 1008, "status_msg": "m"}}),
+                ("m", "", None),
+            ),
+            (
                 json!({"code": "c", "message": "m", "request_id": "r"}),
                 ("m", "c", None),
             ),
@@ -319,7 +354,7 @@ mod tests {
                 code: code.into(),
                 status,
             };
-            assert_eq!(Complaint::find(&body), Some(expected), "{body}");
+            assert_eq!(Complaint::in_body(&body), Some(expected), "{body}");
         }
         for body in [
             json!({"choices": [], "error": null}),
@@ -327,8 +362,11 @@ mod tests {
             json!(1),
             json!([]),
         ] {
-            assert_eq!(Complaint::find(&body), None, "{body}");
+            assert_eq!(Complaint::in_body(&body), None, "{body}");
         }
+        // A stream may hold notices that are no errors.
+        let notice = json!({"status": "queued", "message": "2 before you"});
+        assert_eq!(Complaint::find(&notice), None);
     }
 
     #[test]
@@ -367,6 +405,16 @@ mod tests {
                 Some(400),
                 "registry.ollama.ai/library/gemma:2b does not support tools",
                 ToolsUnsupported,
+            ),
+            (
+                Some(400),
+                "the model does not support tools. for more information, see the restrictions.",
+                ToolsUnsupported,
+            ),
+            (
+                Some(429),
+                "resource_exhausted you exceeded your current quota. please retry in 17s.",
+                RateLimit,
             ),
             (
                 Some(400),

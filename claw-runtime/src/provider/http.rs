@@ -124,11 +124,8 @@ pub(crate) async fn read(
         };
         let progress = feed(&bytes);
         if progress.done {
-            while let Ok(Ok(Some(_))) = timeout(DRAIN, response.chunk()).await {
-                if started.elapsed() > timeouts.first_content {
-                    break;
-                }
-            }
+            let end = Instant::now() + DRAIN;
+            while let Ok(Ok(Some(_))) = timeout_at(end, response.chunk()).await {}
             return Ok(());
         }
         if progress.content {
@@ -151,11 +148,6 @@ fn stalled(wait: Duration) -> ProviderError {
 
 /// Returns a transport failure in words; without the address, which may hold a key.
 fn network(error: reqwest::Error, what: &str) -> ProviderError {
-    let class = if error.is_decode() && !error.is_body() {
-        FailureClass::BadResponse
-    } else {
-        FailureClass::Network
-    };
     let error = error.without_url();
     let mut message = format!("{what}: {error}");
     let mut source = error.source();
@@ -167,7 +159,7 @@ fn network(error: reqwest::Error, what: &str) -> ProviderError {
         }
         source = cause.source();
     }
-    ProviderError::new(class, bounded(&message))
+    ProviderError::new(FailureClass::Network, bounded(&message))
 }
 
 /// Returns how long the service asks to wait: `retry-after-ms`, or `retry-after` as seconds or as a date.
@@ -244,8 +236,9 @@ mod tests {
 
     #[test]
     fn a_wait_is_read_in_every_form() {
-        let date = "Wed, 21 Oct 2015 07:28:00 GMT";
-        let cases: [(&[(&str, &str)], Option<u64>); 9] = [
+        const DATE: &str = "Wed, 21 Oct 2015 07:28:00 GMT";
+        type Case = (&'static [(&'static str, &'static str)], Option<u64>);
+        let cases: [Case; 9] = [
             (&[], None),
             (&[("retry-after", "2")], Some(2000)),
             (&[("retry-after", "0.5")], Some(500)),
@@ -259,11 +252,11 @@ mod tests {
             (
                 &[
                     ("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT"),
-                    ("date", date),
+                    ("date", DATE),
                 ],
                 Some(30_000),
             ),
-            (&[("retry-after", date)], Some(0)),
+            (&[("retry-after", DATE)], Some(0)),
         ];
         for (pairs, ms) in cases {
             assert_eq!(
@@ -271,6 +264,13 @@ mod tests {
                 ms.map(Duration::from_millis),
                 "{pairs:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_client_needs_no_tls_provider_set_for_the_process() {
+        for base in ["https://api.openai.com/v1", "http://127.0.0.1:8080/v1"] {
+            client(&base.parse().unwrap(), &Timeouts::default()).unwrap();
         }
     }
 

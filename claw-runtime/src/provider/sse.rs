@@ -166,6 +166,11 @@ mod tests {
     }
 
     #[test]
+    fn a_crlf_is_one_line_end() {
+        assert_eq!(whole("data: a\r\ndata: b\r\n\r\n"), ["a\nb"]);
+    }
+
+    #[test]
     fn comments_and_other_fields_are_skipped() {
         assert_eq!(
             whole(": hi\nid: 1\nretry: 2\nevent: x\n\ndata: a\n: no\n\n"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::cursor::Cursor;
 use super::node::{Bounds, Foreign, Kind, Node, Source};
-use super::slot::{Arg, ForeignArg, Injected, Slot};
+use super::slot::{Arg, ForeignArg, Injected, Owned, Slot};
 use crate::tool::{Need, Reject, ToolContext, ToolError};
 
 /// A type whose values a model can write.
@@ -365,4 +365,66 @@ pub fn take<'h, 'de: 'h, T, V: Via<'h, T>>(
     ctx: &'h ToolContext,
 ) -> Result<T, ToolError> {
     V::take(held, ctx)
+}
+
+/// Returns a field's value read this way.
+///
+/// # Errors
+///
+/// Refuses when nothing was read.
+pub fn owned<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V, held: &mut V::Held<'de>) -> Result<T, Reject>
+where
+    V::Held<'de>: Owned<T>,
+{
+    held.owned().ok_or(Reject {
+        name: None,
+        what: Cow::Borrowed("required, missing"),
+        at: 0,
+    })
+}
+
+/// Returns the schema of a field without a name.
+///
+/// # Panics
+///
+/// At compile time, when the type is injected.
+pub const fn field(source: Source) -> &'static Node {
+    match source.node {
+        Some(node) => node,
+        None => panic!("contexts and state belong in the parameter list of the tool"),
+    }
+}
+
+/// Reads `{"name": value}`, the value by the name.
+///
+/// # Errors
+///
+/// Refuses anything else, and what `read` refuses.
+pub fn variant<'de, T>(
+    cursor: &mut Cursor<'de>,
+    read: impl FnOnce(&mut Cursor<'de>, &str) -> Result<T, Reject>,
+) -> Result<T, Reject> {
+    cursor.enter(b'{', "expected an object with one member")?;
+    if !cursor.more(b'}', true)? {
+        return Err(cursor.reject("expected an object with one member"));
+    }
+    let name = cursor.key()?;
+    let value = read(cursor, &name)?;
+    if cursor.more(b'}', false)? {
+        return Err(cursor.reject("expected an object with one member"));
+    }
+    Ok(value)
+}
+
+/// Refuses a word that is not declared.
+#[cold]
+pub fn unknown_word(cursor: &mut Cursor<'_>, start: usize) -> Reject {
+    cursor.rewind(start);
+    cursor.reject("expected one of the declared words")
+}
+
+/// Refuses a variant that is not declared.
+#[cold]
+pub fn unknown_variant(cursor: &Cursor<'_>) -> Reject {
+    cursor.reject("expected one of the declared variants")
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::number::{self, Decimal};
+use super::reader::DEPTH;
 
 /// A JSON value that loses nothing of its text but blanks.
 #[derive(Clone, Debug)]
@@ -18,19 +19,33 @@ pub(super) enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
+    /// Returns the same as `value`; what lies deeper than the reader would go becomes `true`.
     pub(super) fn from_value(value: &Value) -> Json<'static> {
+        Self::from_levels(value, DEPTH)
+    }
+
+    fn from_levels(value: &Value, levels: usize) -> Json<'static> {
         match value {
             Value::Null => Json::Null,
             Value::Bool(value) => Json::Bool(*value),
             Value::Number(number) => Json::Number(Cow::Owned(number.to_string())),
             Value::String(text) => Json::String(Cow::Owned(text.clone())),
-            Value::Array(items) => Json::Array(items.iter().map(Json::from_value).collect()),
-            Value::Object(entries) => Json::Object(
-                entries
-                    .iter()
-                    .map(|(key, value)| (Cow::Owned(key.clone()), Json::from_value(value)))
-                    .collect(),
-            ),
+            _ if levels == 0 => Json::Bool(true),
+            Value::Array(items) => {
+                let items = items.iter();
+                Json::Array(
+                    items
+                        .map(|item| Self::from_levels(item, levels - 1))
+                        .collect(),
+                )
+            }
+            Value::Object(entries) => {
+                let entries = entries.iter().map(|(key, value)| {
+                    let value = Self::from_levels(value, levels - 1);
+                    (Cow::Owned(key.clone()), value)
+                });
+                Json::Object(entries.collect())
+            }
         }
     }
 

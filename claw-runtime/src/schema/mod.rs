@@ -14,6 +14,7 @@ mod types;
 
 mod check;
 mod coerce;
+mod declaration;
 mod expected;
 mod json;
 mod number;

@@ -26,6 +26,14 @@ impl Node {
         }
     }
 
+    /// Returns the node with bounds declared on it, which win where they say something.
+    pub const fn within(node: &Self, over: Bounds) -> Self {
+        Self {
+            kind: node.kind,
+            bounds: node.bounds.tightened(over),
+        }
+    }
+
     /// Returns a node of this kind and these bounds.
     pub const fn bounded(kind: Kind, bounds: Bounds) -> Self {
         Self { kind, bounds }
@@ -249,6 +257,47 @@ impl Bounds {
         bounds.min_len = Some(min);
         bounds.max_len = Some(max);
         bounds
+    }
+
+    /// Returns both bounds together.
+    pub const fn tightened(self, over: Self) -> Self {
+        let min = match (self.min, over.min) {
+            (Some(own), Some(over)) if own.as_f64() > over.as_f64() => Some(own),
+            (own, None) => own,
+            (_, over) => over,
+        };
+        let (max, below_max) = match (self.max, over.max) {
+            (Some(own), Some(max)) if own.as_f64() < max.as_f64() => (Some(own), self.below_max),
+            (own, None) => (own, self.below_max),
+            (_, max) => (max, over.below_max),
+        };
+        let min_len = match (self.min_len, over.min_len) {
+            (Some(own), Some(over)) if own > over => Some(own),
+            (own, None) => own,
+            (_, over) => over,
+        };
+        let max_len = match (self.max_len, over.max_len) {
+            (Some(own), Some(over)) if own < over => Some(own),
+            (own, None) => own,
+            (_, over) => over,
+        };
+        let multiple_of = match over.multiple_of {
+            Some(step) => Some(step),
+            None => self.multiple_of,
+        };
+        Self {
+            min,
+            max,
+            below_max,
+            multiple_of,
+            min_len,
+            max_len,
+            one_of: if over.one_of.is_empty() {
+                self.one_of
+            } else {
+                over.one_of
+            },
+        }
     }
 
     pub(crate) fn allows_len(&self, count: impl FnOnce() -> usize) -> bool {

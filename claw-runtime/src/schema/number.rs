@@ -101,7 +101,7 @@ impl Decimal {
         let zeros = u32::try_from(self.scale - base).ok()?;
         let count: u128 = self.digits.parse().ok()?;
         let count = count.checked_mul(10_u128.checked_pow(zeros)?)?;
-        (count <= u128::MAX / 10 - 1).then_some(count)
+        (count < u128::MAX / 10).then_some(count)
     }
 
     fn magnitude(&self, other: &Self) -> Ordering {

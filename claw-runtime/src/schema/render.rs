@@ -161,7 +161,7 @@ impl Writer {
 
     /// Writes the members of a node's schema, without braces.
     fn node(&mut self, node: &'static Node, over: &Bounds) {
-        let bounds = tightest(&node.bounds, over);
+        let bounds = node.bounds.tightened(*over);
         match node.kind {
             Kind::String(format) => {
                 self.out.push_str("\"type\":\"string\"");
@@ -298,27 +298,6 @@ impl Writer {
         if let Some(max) = bounds.max_len {
             let _ = write!(self.out, ",\"max{what}\":{max}");
         }
-    }
-}
-
-fn tightest(own: &Bounds, over: &Bounds) -> Bounds {
-    let first = over
-        .min
-        .is_some_and(|min| own.min.is_none_or(|own| own.as_f64() <= min.as_f64()));
-    let last = over
-        .max
-        .is_some_and(|max| own.max.is_none_or(|own| max.as_f64() <= own.as_f64()));
-    Bounds {
-        min: if first { over.min } else { own.min },
-        max: if last { over.max } else { own.max },
-        below_max: if last { over.below_max } else { own.below_max },
-        multiple_of: over.multiple_of.or(own.multiple_of),
-        min_len: own.min_len.max(over.min_len),
-        max_len: match (own.max_len, over.max_len) {
-            (Some(own), Some(over)) => Some(own.min(over)),
-            (own, over) => own.or(over),
-        },
-        one_of: over.one_of,
     }
 }
 

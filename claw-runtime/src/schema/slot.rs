@@ -295,6 +295,62 @@ impl<'de> Slot<'de> for Known {
     }
 }
 
+/// The place for a value that a function reads.
+pub struct With<T, F> {
+    read: F,
+    value: Option<T>,
+}
+
+impl<T, F: FnMut(&mut Cursor<'_>) -> Result<T, Reject>> With<T, F> {
+    /// Returns the place for what `read` reads.
+    pub const fn new(read: F) -> Self {
+        Self { read, value: None }
+    }
+
+    /// Returns the value.
+    ///
+    /// # Errors
+    ///
+    /// Refuses when nothing was read.
+    pub fn owned(self, cursor: &Cursor<'_>) -> Result<T, Reject> {
+        self.value.ok_or_else(|| cursor.reject("required, missing"))
+    }
+}
+
+impl<'de, T, F: FnMut(&mut Cursor<'_>) -> Result<T, Reject>> Slot<'de> for With<T, F> {
+    fn read(&mut self, cursor: &mut Cursor<'de>, _: Option<&Bounds>) -> Result<(), Reject> {
+        self.value = Some((self.read)(cursor)?);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> bool {
+        self.value.is_some()
+    }
+}
+
+/// A slot that gives its value away: what a field of a declared type is read into.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` cannot be a field of a tool argument",
+    label = "borrowed or injected",
+    note = "take it by value: `String` for `&str`; contexts and state belong in the parameter list of the tool"
+)]
+pub trait Owned<T> {
+    /// Returns the value.
+    fn owned(&mut self) -> Option<T>;
+}
+
+impl<T> Owned<T> for Arg<T> {
+    fn owned(&mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
+impl<T> Owned<T> for ForeignArg<T> {
+    fn owned(&mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
 /// Reads the arguments of a call into slots, one a property. Blank text and `null` are no arguments.
 ///
 /// # Errors

@@ -1,154 +1,12 @@
-//! The calls of a round: asked about, run in batches, answered in call order.
+//! The calls of a round: started in batches, answered one by one, settled when all have an answer.
 
-use std::sync::Arc;
-
-use super::gate::{denied_text, masked};
-use super::guard::{Mark, Rung};
-use super::paths::Touched;
+use super::guard::Rung;
 use super::reply::Reading;
+use super::round::{Call, Round, State};
 use super::{Command, Phase, Turn};
-use crate::event::{Answer, EndReason, Event, Status};
+use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
-use crate::tool::{Approve, Effect, Tool, ValidArguments};
-
-/// A call between its decision and its outcome.
-#[derive(Debug)]
-pub(super) struct Call {
-    id: String,
-    name: String,
-    run: Option<Run>,
-    state: State,
-    /// Refused for its place alone, which is no failure of the model.
-    excused: bool,
-}
-
-/// What it takes to run a call.
-#[derive(Debug)]
-struct Run {
-    tool: Arc<Tool>,
-    arguments: ValidArguments,
-    digest: String,
-    mark: Mark,
-    touched: Touched,
-}
-
-#[derive(Debug)]
-pub(super) enum State {
-    /// Decided without running; the outcome is not yet an event.
-    Answered { status: Status, text: String },
-    /// A person must be asked.
-    ToAsk { rule: String },
-    /// A person is being asked.
-    Asking { rule: String },
-    /// It may run.
-    Ready,
-    /// It runs.
-    Running,
-    /// Its outcome is an event.
-    Done(Status),
-}
-
-/// The calls of one reply.
-#[derive(Debug, Default)]
-pub(super) struct Round {
-    calls: Vec<Call>,
-    /// Faults beside good calls, told with the last result.
-    notice: Option<String>,
-}
-
-impl Call {
-    pub(super) fn new(
-        id: String,
-        tool: Arc<Tool>,
-        arguments: ValidArguments,
-        digest: String,
-        mark: Mark,
-        state: State,
-    ) -> Self {
-        let touched = Touched::by(&tool, &arguments);
-        Self {
-            id,
-            name: tool.name().to_owned(),
-            run: Some(Run {
-                tool,
-                arguments,
-                digest,
-                mark,
-                touched,
-            }),
-            state,
-            excused: false,
-        }
-    }
-
-    pub(super) fn answered(id: String, name: String, status: Status, text: String) -> Self {
-        Self {
-            id,
-            name,
-            run: None,
-            state: State::Answered { status, text },
-            excused: false,
-        }
-    }
-
-    pub(super) fn excused(mut self) -> Self {
-        self.excused = true;
-        self
-    }
-
-    fn effect(&self) -> Effect {
-        self.run
-            .as_ref()
-            .map_or(Effect::Pure, |run| run.tool.spec().effect)
-    }
-
-    fn is_running(&self) -> bool {
-        matches!(self.state, State::Running)
-    }
-}
-
-impl Run {
-    /// Tells whether two calls may run side by side.
-    fn beside(&self, other: &Self) -> bool {
-        let free = |run: &Self| run.tool.spec().parallel;
-        let harmless = |run: &Self| run.tool.spec().effect.is_harmless();
-        let apart = || free(self) || free(other) || !self.touched.conflicts(&other.touched);
-        (free(self) || harmless(self)) && (free(other) || harmless(other)) && apart()
-    }
-}
-
-impl Round {
-    fn position(&self, id: &str) -> Option<usize> {
-        self.calls.iter().position(|call| call.id == id)
-    }
-
-    /// Returns the calls to start next: the first that is ready and those after it that may run beside it.
-    fn batch(&self) -> Vec<usize> {
-        let mut batch: Vec<usize> = Vec::new();
-        let ready = |call: &&Call| matches!(call.state, State::Ready);
-        for (at, call) in self.calls.iter().enumerate() {
-            let Some(run) = Some(call).filter(ready).and_then(|call| call.run.as_ref()) else {
-                continue;
-            };
-            let fits = batch
-                .iter()
-                .filter_map(|other| self.calls[*other].run.as_ref())
-                .all(|other| run.beside(other));
-            if !fits {
-                break;
-            }
-            batch.push(at);
-        }
-        batch
-    }
-
-    pub(super) fn running(&self) -> impl Iterator<Item = &str> {
-        self.calls
-            .iter()
-            .filter(|call| call.is_running())
-            .map(|call| call.id.as_str())
-    }
-}
+use crate::tool::Effect;
 
 impl Turn {
     /// Takes a reply with calls: decides on each, answers those that do not run and goes on with the others.
@@ -185,34 +43,27 @@ impl Turn {
     }
 
     /// Asks the next question; when all are answered starts the next batch; when all ran goes to the next round.
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
+        let Phase::Calling(round) = &self.phase else {
+            return;
+        };
+        let waits = |call: &Call| matches!(call.state, State::Asking { .. } | State::Running);
+        if round.calls.iter().any(waits) {
+            return;
+        }
+        if self.ask_next() {
+            return;
+        }
+        self.start_batch();
+        if matches!(&self.phase, Phase::Calling(round) if round.running().next().is_none()) {
+            self.settle();
+        }
+    }
+
+    fn start_batch(&mut self) {
         let Phase::Calling(round) = &mut self.phase else {
             return;
         };
-        let asks = |call: &Call| matches!(call.state, State::Asking { .. });
-        if round.calls.iter().any(asks) || round.calls.iter().any(Call::is_running) {
-            return;
-        }
-        for call in &mut round.calls {
-            let State::ToAsk { rule } = &call.state else {
-                continue;
-            };
-            let rule = rule.clone();
-            let Some(run) = &call.run else { continue };
-            self.out.durable(Event::ApprovalAsked {
-                call: call.id.clone(),
-                digest: run.digest.clone(),
-            });
-            self.out.command(Command::Ask {
-                call: call.id.clone(),
-                tool: call.name.clone(),
-                arguments: masked(&run.tool, &run.arguments),
-                digest: run.digest.clone(),
-                rule: rule.clone(),
-            });
-            call.state = State::Asking { rule };
-            return;
-        }
         for at in round.batch() {
             let call = &mut round.calls[at];
             let Some(run) = &call.run else { continue };
@@ -235,9 +86,6 @@ impl Turn {
                 timeout: spec.timeout.unwrap_or(self.setup.limits.call_timeout),
             });
             call.state = State::Running;
-        }
-        if !round.calls.iter().any(Call::is_running) {
-            self.settle();
         }
     }
 
@@ -283,64 +131,6 @@ impl Turn {
         self.advance();
     }
 
-    /// Takes a person's answer; it counts only for the very arguments that were shown.
-    pub(super) fn approval(&mut self, id: &str, digest: String, answer: Answer) {
-        let Phase::Calling(round) = &mut self.phase else {
-            return;
-        };
-        let Some(at) = round.position(id) else { return };
-        let call = &mut round.calls[at];
-        let (State::Asking { rule }, Some(run)) = (&call.state, &call.run) else {
-            return;
-        };
-        if run.digest != digest {
-            return;
-        }
-        let asked = answer == Answer::Deny;
-        let denial = denied_text(&call.name, rule, asked);
-        self.out.durable(Event::Approval {
-            call: id.to_owned(),
-            digest,
-            answer,
-        });
-        match answer {
-            Answer::Once => call.state = State::Ready,
-            Answer::Session | Answer::Always => {
-                call.state = State::Ready;
-                self.cover(at, answer);
-            }
-            Answer::Deny | Answer::Unanswered => {
-                self.answer(at, Status::Denied, vec![ContentBlock::text(denial)], None);
-            }
-        }
-        self.advance();
-    }
-
-    /// Lets the later calls of the round run that an answer for the session covers too.
-    fn cover(&mut self, by: usize, answer: Answer) {
-        let Phase::Calling(round) = &mut self.phase else {
-            return;
-        };
-        let (before, after) = round.calls.split_at_mut(by + 1);
-        let approved = &before[by];
-        for call in after {
-            let (State::ToAsk { .. }, Some(run), Some(given)) =
-                (&call.state, &call.run, &approved.run)
-            else {
-                continue;
-            };
-            let insists = matches!(run.tool.spec().approve, Approve::Always)
-                || self.view.is_unknown(&run.digest);
-            let covered = match answer {
-                Answer::Always => call.name == approved.name,
-                _ => run.digest == given.digest,
-            };
-            if covered && !insists {
-                call.state = State::Ready;
-            }
-        }
-    }
-
     /// Stops what runs and answers what is open, so that the conversation can go on without the results.
     pub(super) fn stop_calls(&mut self, why: &str) {
         let Phase::Calling(round) = &self.phase else {
@@ -371,7 +161,7 @@ impl Turn {
     }
 
     /// Writes a call's outcome, with everything else the model must know of it.
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         at: usize,
         status: Status,

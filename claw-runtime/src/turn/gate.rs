@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Turn;
-use super::calls::{Call, State};
 use super::canonical;
 use super::guard::Rung;
 use super::reply::{Asked, clip};
+use super::round::{Call, State};
 use crate::event::{EndReason, Event, GuardVerdict, Status, Verdict};
 use crate::message::ToolCall;
 use crate::registry::Toolset;
@@ -153,35 +153,6 @@ impl Turn {
             verdict,
         });
     }
-}
-
-/// What the model reads of a call that a person refused, or that nobody could be asked about.
-pub(super) fn denied_text(tool: &str, rule: &str, asked: bool) -> String {
-    if asked {
-        return "Denied, not run: the user refused this call. Do not send it again unless they ask for it."
-            .to_owned();
-    }
-    format!(
-        "Denied, not run: {rule}, and nobody could be asked. The user can let it run by adding `{tool}` to the policy's \
-         `allow` list, or by being there to answer. Go on without it, or tell them."
-    )
-}
-
-/// Returns the arguments as they will run, for a person's eyes: the values of secret ones are masked.
-pub(super) fn masked(tool: &Tool, arguments: &ValidArguments) -> String {
-    let secret = tool.spec().secret;
-    if secret.is_empty() {
-        return arguments.text().to_owned();
-    }
-    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(arguments.text()) else {
-        return "{}".to_owned();
-    };
-    for (name, value) in &mut members {
-        if secret.contains(&name.as_str()) {
-            *value = "***".into();
-        }
-    }
-    serde_json::Value::Object(members).to_string()
 }
 
 fn cut_text(call: &ToolCall) -> String {

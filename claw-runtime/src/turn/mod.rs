@@ -3,6 +3,7 @@
 //! No clock, no randomness, no network in here, so that crash points, odd models and chunk borders are plain tests. A
 //! small driver performs the commands; it starts one only after the events of the same step are appended.
 
+mod approval;
 mod calls;
 mod canonical;
 mod end;
@@ -13,17 +14,18 @@ mod outbox;
 mod paths;
 mod reply;
 mod request;
+mod round;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use calls::Round;
 use end::Tally;
 use guard::Guard;
 use outbox::Outbox;
 use request::Asking;
+use round::Round;
 
 use crate::event::{Answer, EndReason, Event, Status, TurnOutcome};
 use crate::limits::Limits;

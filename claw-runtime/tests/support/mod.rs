@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 
 /// One thing the server does with a connection.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub(crate) enum Act {
     /// Writes these bytes.
     Send(Vec<u8>),
     /// Writes these bytes every few milliseconds until the client leaves.
-    Drip(&'static str, u64),
+    Drip(Vec<u8>, u64),
     /// Writes these bytes without end.
     Flood(Vec<u8>),
     /// Closes the connection.
@@ -23,24 +23,24 @@ pub enum Act {
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub(crate) struct Received {
     /// Request line and headers, in lower case.
-    pub head: String,
+    pub(crate) head: String,
     /// The body.
-    pub body: String,
+    pub(crate) body: String,
 }
 
 impl Received {
     /// Returns the body as JSON.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).expect("the provider sends JSON")
     }
 }
 
 /// A server; it ends when dropped.
-pub struct Server {
+pub(crate) struct Server {
     /// Its address with `/v1`.
-    pub base: String,
+    pub(crate) base: String,
     received: Arc<Mutex<Vec<Received>>>,
     left: Arc<Mutex<(usize, usize)>>,
     task: JoinHandle<()>,
@@ -48,7 +48,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a server that gives these answers, one a request.
-    pub async fn start(answers: impl IntoIterator<Item = Vec<Act>>) -> Self {
+    pub(crate) async fn start(answers: impl IntoIterator<Item = Vec<Act>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());
         let answers: Arc<Mutex<VecDeque<Vec<Act>>>> =
@@ -79,12 +79,12 @@ impl Server {
     }
 
     /// Returns the requests so far.
-    pub fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
 
     /// Returns how many connections were made, and how many of them are over.
-    pub fn connections(&self) -> (usize, usize) {
+    pub(crate) fn connections(&self) -> (usize, usize) {
         *self.left.lock().unwrap()
     }
 }
@@ -106,8 +106,8 @@ async fn serve(
         for act in acts {
             match act {
                 Act::Send(bytes) => stream.write_all(&bytes).await?,
-                Act::Drip(text, every) => loop {
-                    stream.write_all(text.as_bytes()).await?;
+                Act::Drip(bytes, every) => loop {
+                    stream.write_all(&bytes).await?;
                     let mut byte = [0];
                     let every = Duration::from_millis(every);
                     // Reading tells when the client has left.
@@ -150,7 +150,7 @@ async fn read_request(stream: &mut TcpStream) -> std::io::Result<Option<Received
 }
 
 /// Returns an answer with a status, headers and a body of known length; the connection stays open.
-pub fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<Act> {
+pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<Act> {
     let body = body.as_ref();
     let length = body.len();
     let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\n\r\n");
@@ -158,7 +158,7 @@ pub fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<Act> {
 }
 
 /// Returns an answer of JSON.
-pub fn json(status: u16, body: &serde_json::Value) -> Vec<Act> {
+pub(crate) fn json(status: u16, body: &serde_json::Value) -> Vec<Act> {
     answer(
         status,
         "content-type: application/json\r\n",
@@ -167,7 +167,7 @@ pub fn json(status: u16, body: &serde_json::Value) -> Vec<Act> {
 }
 
 /// Returns the head and these pieces of an event stream, one chunk each, without its end.
-pub fn open_stream(pieces: &[&str]) -> Vec<Act> {
+pub(crate) fn open_stream(pieces: &[&str]) -> Vec<Act> {
     let mut sent =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             .to_vec();
@@ -178,18 +178,19 @@ pub fn open_stream(pieces: &[&str]) -> Vec<Act> {
 }
 
 /// Returns a whole event stream of these pieces.
-pub fn stream(pieces: &[&str]) -> Vec<Act> {
+pub(crate) fn stream(pieces: &[&str]) -> Vec<Act> {
     let mut acts = open_stream(pieces);
     acts.push(Act::Send(b"0\r\n\r\n".to_vec()));
     acts
 }
 
-fn chunk(piece: &str) -> Vec<u8> {
+/// Returns one chunk of a stream.
+pub(crate) fn chunk(piece: &str) -> Vec<u8> {
     format!("{:x}\r\n{piece}\r\n", piece.len()).into_bytes()
 }
 
 /// Returns `bytes` as a gzip file that does not compress.
-pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     let length = u16::try_from(bytes.len()).expect("a stored block holds 64 KiB");
     out.extend(length.to_le_bytes());

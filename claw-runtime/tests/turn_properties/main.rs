@@ -33,6 +33,18 @@ const CLASSES: &[FailureClass] = &[
     FailureClass::Filtered,
 ];
 
+/// Text, and what models without native calls write in it.
+const TEXTS: &[&str] = &[
+    "Some text.",
+    " ",
+    "",
+    "<tool_call>{\"name\": \"calc\", \"arguments\": {}}</tool_call>",
+    "Look: <tool_call>{\"name\": \"look\", \"arguments\": {\"n\": 1}}</tool_call>",
+    "<tool_call>{\"name\": \"send\", \"arguments\": {\"n\": </tool_call>",
+    "<tool_call>{\"name\": \"gone\", \"arguments\": {}}</tool_call>",
+    "<think>I could <tool_call>",
+];
+
 fn call() -> impl Strategy<Value = ToolCall> {
     let id = prop::sample::select(vec!["", "call_0", "call_1", "a b", "functions.x:0"]);
     let name = prop::sample::select(vec![
@@ -57,8 +69,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
 fn block() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         4 => call().prop_map(ContentBlock::ToolCall),
-        2 => prop::sample::select(vec!["Some text.", " ", "", "<tool_call>{\"name\": \"calc\"}</tool_call>"])
-            .prop_map(ContentBlock::text),
+        2 => prop::sample::select(TEXTS).prop_map(ContentBlock::text),
         1 => Just(ContentBlock::Reasoning { text: "hm".to_owned() }),
         1 => Just(ContentBlock::Opaque {
             provider: "provider0".to_owned(),
@@ -224,7 +235,7 @@ fn texts(messages: &[Message]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     /// For every prefix the conversation is valid, and only its last message may still change.
     #[test]

@@ -289,6 +289,21 @@ fn a_call_whose_effect_is_unknown_asks_before_it_runs_again() {
 }
 
 #[test]
+fn a_call_that_a_crash_left_unknown_asks_in_the_next_turn() {
+    let mut world = World::new([calls(&[("send", "{}")]), says("Sent.")]);
+    world.policy = allow_all();
+    let ran = start(&world);
+    let started = ran
+        .events
+        .iter()
+        .rposition(|event| matches!(event, Event::Intent { .. }));
+    let crashed: View = ran.events[..=started.unwrap()].iter().collect();
+    world.answers = vec![Answer::Deny];
+    let next = run(&world, crashed, "two");
+    assert_eq!((next.asked.len(), next.started.len()), (1, 0));
+}
+
+#[test]
 fn a_reused_or_missing_id_becomes_a_new_one() {
     let again = |id: &str| {
         let content = vec![
@@ -400,6 +415,83 @@ fn an_unknown_tool_names_the_nearest() {
     let answers = results(ran.view.messages());
     assert!(answers[0].contains("did you mean `look`"), "{answers:?}");
     assert!(answers[1].contains("Tools: `calc`, `look`"), "{answers:?}");
+}
+
+// Calls in prose.
+
+fn prompted(model: impl IntoIterator<Item = Act>) -> World {
+    World {
+        protocol: Protocol::Prompt,
+        ..World::new(model)
+    }
+}
+
+const LOOK: &str =
+    "Let me look.\n<tool_call>{\"name\": \"look\", \"arguments\": {\"n\": 1}}</tool_call>";
+const BROKEN: &str = "<tool_call>{\"name\": \"gone\", \"arguments\": {}}</tool_call>";
+
+#[test]
+fn a_call_in_prose_becomes_the_same_message_as_a_native_one() {
+    let prose = start(&prompted([says(LOOK), says("Seen.")]));
+    let native = start(&World::new([
+        reply(
+            vec![
+                ContentBlock::text("Let me look."),
+                ContentBlock::ToolCall(call("", "look", r#"{"n":1}"#)),
+            ],
+            StopReason::ToolCalls,
+        ),
+        says("Seen."),
+    ]));
+    assert_eq!(prose.outcome.text, "Seen.");
+    let told = |ran: &Ran| {
+        let message = &ran.view.messages()[1];
+        let calls: Vec<_> = message
+            .calls()
+            .map(|call| (call.id.clone(), call.name.clone()))
+            .collect();
+        (
+            message.text().trim().to_owned(),
+            calls,
+            results(ran.view.messages()),
+        )
+    };
+    assert_eq!(told(&prose), told(&native));
+}
+
+#[test]
+fn a_broken_call_in_prose_is_asked_again_and_leaves_no_trace_in_the_conversation() {
+    let ran = start(&prompted([says(BROKEN), says("Fine without.")]));
+    assert_eq!(ran.outcome.text, "Fine without.");
+    let sent = &ran.requests[1].2;
+    assert_eq!(sent.len(), 3);
+    assert_eq!(sent[1].text(), BROKEN);
+    assert!(sent[2].text().contains("gone"), "{}", sent[2].text());
+    assert_eq!(ran.view.messages().len(), 2);
+}
+
+#[test]
+fn broken_calls_in_prose_end_with_the_typed_reason() {
+    let ran = start(&prompted([says(BROKEN)]));
+    assert_eq!(
+        (failure(&ran), ran.requests.len()),
+        (FailureClass::MalformedCall, 4)
+    );
+    assert!(!ran.outcome.text.contains(BROKEN), "{}", ran.outcome.text);
+}
+
+#[test]
+fn a_broken_call_beside_a_good_one_is_told_with_its_result() {
+    let ran = start(&prompted([
+        says(&format!("{LOOK}\n{BROKEN}")),
+        says("Seen."),
+    ]));
+    assert_eq!((ran.started.len(), ran.requests.len()), (1, 2));
+    let answers = results(ran.view.messages());
+    assert!(
+        answers[0].starts_with("fine") && answers[0].contains("gone"),
+        "{answers:?}"
+    );
 }
 
 // Retry and the chain of models.
@@ -563,6 +655,31 @@ fn cancel_while_calls_run_answers_all_and_the_session_goes_on() {
 }
 
 #[test]
+fn cancel_while_a_person_is_asked_or_a_model_answers_leaves_nothing_open() {
+    let mut world = World::new([calls(&[("send", "{}")])]);
+    world.cancel = Some(2);
+    let ran = start(&world);
+    assert_eq!(
+        (ran.asked.len(), statuses(&ran)),
+        (1, vec![Status::NotStarted])
+    );
+    world.cancel = Some(1);
+    let ran = start(&world);
+    assert_eq!(ran.outcome.reason, EndReason::Cancelled);
+    let next = run(&World::new([says("Back.")]), ran.view, "two");
+    let roles: Vec<_> = next
+        .view
+        .messages()
+        .iter()
+        .map(|message| message.role)
+        .collect();
+    assert_eq!(
+        roles,
+        [Role::User, Role::Assistant, Role::User, Role::Assistant]
+    );
+}
+
+#[test]
 fn cancel_while_a_call_with_an_effect_runs_is_unknown() {
     let mut world = World::new([calls(&[("send", "{}")])]);
     world.policy = allow_all();
@@ -579,6 +696,10 @@ fn time_used_up_wraps_up_and_a_wrap_up_that_hangs_is_composed() {
     assert_eq!(
         (limit(&ran), ran.outcome.text.as_str()),
         ("1800 s of active time", "As far as I got.")
+    );
+    assert_eq!(
+        (ran.stopped.len(), statuses(&ran)),
+        (1, vec![Status::Cancelled])
     );
     let ran = start(&World::new([Act::Hang]));
     assert_eq!(ran.requests.len(), 2);

@@ -111,21 +111,30 @@ impl Chunks {
 
     /// Takes the data of one stream event.
     pub(super) fn event(&mut self, data: &str, sink: &mut dyn DeltaSink) {
-        let data = data.trim();
-        // Some gateways send their keep-alive comments as data.
-        if self.is_done() || data.is_empty() || data.starts_with(':') {
-            return;
-        }
-        if data == "[DONE]" {
-            self.said_done = true;
-            return;
-        }
-        if !self.document(data, false, sink) && !self.lines(data, sink) && !self.has_stopped() {
+        if !self.take(data, sink) && !self.has_stopped() {
             self.fail(ProviderError::new(
                 FailureClass::BadResponse,
                 "a stream event is no JSON of a chat completion",
             ));
         }
+    }
+
+    /// Takes the data of an event that the end of the stream closed: one that cannot be read was cut.
+    pub(super) fn last_event(&mut self, data: &str, sink: &mut dyn DeltaSink) {
+        self.take(data, sink);
+    }
+
+    fn take(&mut self, data: &str, sink: &mut dyn DeltaSink) -> bool {
+        let data = data.trim();
+        // Some gateways send their keep-alive comments as data.
+        if self.is_done() || data.is_empty() || data.starts_with(':') {
+            return true;
+        }
+        if data == "[DONE]" {
+            self.said_done = true;
+            return true;
+        }
+        self.document(data, false, sink) || self.lines(data, sink)
     }
 
     /// Takes a body that is one document.
@@ -184,11 +193,14 @@ impl Chunks {
 
     pub(super) fn interrupt(
         self,
-        error: ProviderError,
+        mut error: ProviderError,
         sink: &mut dyn DeltaSink,
     ) -> Result<Reply, ProviderError> {
         if self.error.is_some() || self.has_stopped() {
             return self.finish(sink);
+        }
+        if error.class == FailureClass::Network && self.progress > 0 {
+            error.class = FailureClass::IncompleteStream;
         }
         Err(self.broken(error, sink))
     }
@@ -230,45 +242,23 @@ impl Chunks {
     }
 
     fn read(&mut self, json: &str, whole: bool, sink: &mut dyn DeltaSink) -> bool {
-        let chunk = match serde_json::from_str::<Chunk<'_>>(json) {
-            Ok(chunk) => chunk,
-            Err(_) => {
-                let complaint = serde_json::from_str(json)
-                    .ok()
-                    .as_ref()
-                    .and_then(Complaint::find);
-                return complaint.map(|it| self.fail(it.into_error(200))).is_some();
-            }
+        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
+            return self.complain(json, whole);
         };
-        let choice_error = chunk
-            .choices
-            .iter()
-            .flatten()
-            .find_map(|choice| choice.error);
-        if let Some(error) = chunk.error.or(choice_error) {
+        self.progress += u64::from(chunk.prompt_progress.is_some());
+        let mut choices = chunk.choices.iter().flatten();
+        if let Some(error) = chunk.error.or(choices.find_map(|choice| choice.error)) {
+            let error = format!("{{\"error\":{}}}", error.get());
             self.read_choices(chunk.choices, whole, sink);
-            let found = format!("{{\"error\":{}}}", error.get());
-            let found = serde_json::from_str(&found)
-                .ok()
-                .as_ref()
-                .and_then(Complaint::find);
-            if let Some(complaint) = found {
-                self.fail(complaint.into_error(200));
+            if self.complain(&error, whole) {
                 return true;
             }
         } else if chunk.choices.is_none() && chunk.usage.is_none() {
-            let value: Option<Value> = serde_json::from_str(json).ok();
-            if let Some(complaint) = value.as_ref().and_then(Complaint::find) {
-                self.fail(complaint.into_error(200));
-                return true;
-            }
-            // An event of a kind this version does not know; a whole body of it is no answer.
-            self.progress += u64::from(chunk.prompt_progress.is_some());
-            return !whole;
+            // An event of a kind this version does not know is skipped; a whole body of it is no answer.
+            return self.complain(json, whole) || !whole;
+        } else if whole && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+            return false;
         } else {
-            if whole && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
-                return false;
-            }
             self.read_choices(chunk.choices, whole, sink);
         }
         if let Some(usage) = chunk.usage.and_then(read_usage) {
@@ -276,6 +266,18 @@ impl Chunks {
             self.progress += 1;
         }
         true
+    }
+
+    /// Fails with the complaint that `json` holds, if it does; a whole body is searched harder than an event.
+    fn complain(&mut self, json: &str, whole: bool) -> bool {
+        let found = serde_json::from_str::<Value>(json).ok().and_then(|value| {
+            if whole {
+                Complaint::in_body(&value)
+            } else {
+                Complaint::find(&value)
+            }
+        });
+        found.map(|it| self.fail(it.into_error(200))).is_some()
     }
 
     fn read_choices(

@@ -18,8 +18,6 @@ const MAX_ERROR: usize = 64 << 10;
 pub struct Head {
     /// The HTTP status.
     pub status: u16,
-    /// The `Content-Type` header; empty for none.
-    pub content_type: String,
     /// How long the service asks to wait.
     pub retry_after: Option<Duration>,
 }
@@ -129,7 +127,7 @@ impl Decoder {
             )),
             Body::Stream(mut reader) => {
                 let chunks = &mut self.chunks;
-                reader.finish(&mut |event| chunks.event(event.data, sink));
+                reader.finish(&mut |event| chunks.last_event(event.data, sink));
             }
             Body::Whole(body) => self.whole(&body, sink),
         }
@@ -196,7 +194,7 @@ impl Decoder {
         let status = self.head.status;
         let found = serde_json::from_str::<Value>(text)
             .ok()
-            .and_then(|body| Complaint::find(&body));
+            .and_then(|body| Complaint::in_body(&body));
         found.unwrap_or_else(|| Complaint {
             message: if (300..400).contains(&status) {
                 format!("the service redirects elsewhere (status {status}); check the base URL")

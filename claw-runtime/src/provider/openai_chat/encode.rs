@@ -344,3 +344,6 @@ pub(super) fn model_ids(body: &Value) -> Option<Vec<String>> {
     };
     Some(list.iter().filter_map(id).collect())
 }
+
+#[cfg(test)]
+mod tests;

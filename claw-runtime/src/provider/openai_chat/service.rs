@@ -242,7 +242,7 @@ impl OpenAiChat {
         if let Some(models) = body.as_ref().and_then(model_ids) {
             return Ok(models);
         }
-        Err(match body.as_ref().and_then(Complaint::find) {
+        Err(match body.as_ref().and_then(Complaint::in_body) {
             Some(complaint) => complaint.into_error(head.status),
             None => ProviderError::new(
                 FailureClass::BadResponse,
@@ -315,13 +315,8 @@ impl DeltaSink for Discard {
 }
 
 fn head(response: &Response) -> Head {
-    let content_type = response.headers().get(CONTENT_TYPE);
     Head {
         status: response.status().as_u16(),
-        content_type: content_type
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("")
-            .to_owned(),
         retry_after: http::retry_after(response.headers()),
     }
 }

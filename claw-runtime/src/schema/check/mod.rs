@@ -20,7 +20,12 @@ mod survey;
 mod union;
 
 /// Deepest chain of checks: levels of nesting, and references and unions on each.
-const DEPTH: usize = 256;
+const DEPTH: usize = 400;
+
+/// Problems after which the walk ends: many more than a report lists.
+const PROBLEMS: usize = 1_000;
+/// Most members that are looked through for the one that was meant.
+const MEANT: usize = 200;
 
 /// One walk. Under `quiet` it only finds out whether there is a problem.
 pub(super) struct Checker<'t> {
@@ -82,13 +87,19 @@ impl<'t> Checker<'t> {
             return;
         }
         self.depth += 1;
-        self.shape(id, value, path);
+        self.shape(self.tree.resolve(id), value, path);
         self.depth -= 1;
     }
 
     fn shape(&mut self, id: Id, value: &mut Json<'_>, path: &Path<'_>) {
         let tree = self.tree;
         let shape = tree.shape(id);
+        self.spend(
+            shape
+                .members
+                .as_ref()
+                .map_or(0, |members| members.len() / 8),
+        );
         let mut original = None;
         if !accepts(shape, value) {
             let Some(converted) = self.converted(shape, value, path) else {
@@ -112,8 +123,14 @@ impl<'t> Checker<'t> {
         };
         if !fits {
             self.problem(path, || {
+                let expected = match value {
+                    Json::Number(text) if is_too_long(shape, text) => {
+                        "integer of at most 128 bits".to_owned()
+                    }
+                    _ => expected(tree, id),
+                };
                 let got = original.unwrap_or_else(|| shown(value, path.secret));
-                format!("expected {}, got {got}", expected(tree, id))
+                format!("expected {expected}, got {got}")
             });
             return;
         }
@@ -267,7 +284,7 @@ impl<'t> Checker<'t> {
 
     /// Tells whether going on can change nothing.
     fn is_over(&self) -> bool {
-        self.work == 0 || (self.quiet && self.failed)
+        self.work == 0 || self.problems.len() >= PROBLEMS || (self.quiet && self.failed)
     }
 }
 
@@ -313,9 +330,11 @@ fn did_you_mean<'m>(
     path: &Path<'_>,
 ) -> String {
     match value {
-        Json::String(word) if !path.secret => nearest(word, members.filter_map(Json::as_str))
-            .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
-            .unwrap_or_default(),
+        Json::String(word) if !path.secret => {
+            nearest(word, members.take(MEANT).filter_map(Json::as_str))
+                .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
+                .unwrap_or_default()
+        }
         _ => String::new(),
     }
 }
@@ -332,14 +351,16 @@ fn text_fits(rules: &Text, text: &str) -> bool {
 }
 
 fn number_fits(shape: &Shape, text: &str) -> bool {
-    let whole = !shape.types.has(Types::NUMBER);
-    let bounds = shape.number.as_deref();
-    // Most integers are short; a long one must still be one of 128 bits.
-    if bounds.is_none() && !(whole && text.len() > 38) {
-        return true;
-    }
-    let number = Decimal::new(text);
-    (!whole || number.integer().is_some()) && bounds.is_none_or(|bounds| within(bounds, &number))
+    !is_too_long(shape, text)
+        && shape
+            .number
+            .as_deref()
+            .is_none_or(|bounds| within(bounds, &Decimal::new(text)))
+}
+
+/// Tells whether an integer has more than 128 bits.
+fn is_too_long(shape: &Shape, text: &str) -> bool {
+    !shape.types.has(Types::NUMBER) && text.len() > 38 && Decimal::new(text).integer().is_none()
 }
 
 fn within(bounds: &Bounds, number: &Decimal) -> bool {

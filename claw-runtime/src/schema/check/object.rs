@@ -6,7 +6,7 @@ use super::super::coerce::{self, Coerce};
 use super::super::expected::expected;
 use super::super::json::Json;
 use super::super::report::{Path, counted};
-use super::super::tree::{Id, Object, Property, Rest, Tree, Types};
+use super::super::tree::{Id, Object, Property, Rest, Types};
 use super::{Checker, Unknown};
 use crate::nearest::nearest;
 
@@ -50,6 +50,7 @@ impl Checker<'_> {
             if self.is_over() {
                 return true;
             }
+            self.spend(object.patterns.len());
             for (pattern, id) in &object.patterns {
                 if pattern.is_match(key) {
                     self.check(*id, value, &path.key(key, false));
@@ -97,7 +98,7 @@ impl Checker<'_> {
             match given[place] {
                 None => given[place] = Some(at),
                 Some(first) => self.problem(&path.key(key, false), || {
-                    let other = path.key(&entries[first].0, false).pointer();
+                    let other = path.key(&entries[first].0, false).shown();
                     format!("another name for {other}; send one of the two")
                 }),
             }
@@ -121,13 +122,34 @@ impl Checker<'_> {
         let absent = !property.required
             && self.coerce != Coerce::Strict
             && coerce::is_nothing(value)
-            && (matches!(value, Json::Null) || !takes_text(self.tree, property.shape, 0))
+            && (matches!(value, Json::Null) || !self.takes_text(property.shape, 0))
             && !self.fits(property.shape, value, path);
         if absent {
             let text = format!("{} became absent", value.to_text());
             self.note(&path.key(&property.name, false), text);
         }
         absent
+    }
+
+    /// Tells whether free text may stand here, so that the text "null" is a text.
+    fn takes_text(&mut self, id: Id, depth: usize) -> bool {
+        self.spend(1);
+        if depth == 4 || self.is_over() {
+            return true;
+        }
+        let shape = self.tree.shape(self.tree.resolve(id));
+        if !shape.types.has(Types::STRING) || shape.members.is_some() || shape.never {
+            return false;
+        }
+        let branches = shape.branches();
+        let all = shape
+            .all
+            .iter()
+            .all(|part| self.takes_text(*part, depth + 1));
+        all && (branches.is_empty()
+            || branches
+                .iter()
+                .any(|branch| self.takes_text(*branch, depth + 1)))
     }
 
     /// Judges an entry that nobody declared; returns whether it stays.
@@ -154,7 +176,7 @@ impl Checker<'_> {
         }
         self.problem(&here, || match meant {
             Some(name) => {
-                let pointer = path.key(name, false).pointer();
+                let pointer = path.key(name, false).shown();
                 format!("unknown parameter; did you mean {pointer}?")
             }
             None => "unknown parameter".to_owned(),
@@ -195,24 +217,4 @@ fn matched(object: &Object, key: &str) -> bool {
 
 fn is_unknown(object: &Object, key: &str) -> bool {
     object.rest == Rest::Closed && object.find(key).is_none() && !matched(object, key)
-}
-
-/// Tells whether free text may stand here, so that the text "null" is a text.
-fn takes_text(tree: &Tree, id: Id, depth: usize) -> bool {
-    if depth == 4 {
-        return true;
-    }
-    let shape = tree.shape(tree.resolve(id));
-    if !shape.types.has(Types::STRING) || shape.members.is_some() || shape.never {
-        return false;
-    }
-    let branches = shape.branches();
-    let all = shape
-        .all
-        .iter()
-        .all(|part| takes_text(tree, *part, depth + 1));
-    all && (branches.is_empty()
-        || branches
-            .iter()
-            .any(|branch| takes_text(tree, *branch, depth + 1)))
 }

@@ -183,7 +183,7 @@ fn tags(tree: &Tree, branch: Id, depth: usize) -> Vec<(&str, &Json<'static>)> {
         .filter_map(|property| Some((property.name.as_str(), constant(property.shape)?)))
         .collect();
     if depth < 4 {
-        let parts = shape.all.iter();
+        let parts = shape.all.iter().take(8);
         found.extend(parts.flat_map(|part| tags(tree, *part, depth + 1)));
     }
     found

@@ -7,6 +7,7 @@ use super::*;
 
 mod cases;
 mod random;
+mod suite;
 
 fn run(schema: &Schema, text: &str, coerce: Coerce, unknown: Unknown) -> Result<Valid, Invalid> {
     validate(schema, text, coerce, unknown)

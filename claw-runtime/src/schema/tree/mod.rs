@@ -145,6 +145,14 @@ impl Shape {
         self.is_bare() && self.all.is_empty()
     }
 
+    /// Tells whether the properties and types are all there is, so that writing them out says everything.
+    pub(super) fn is_closed_form(&self) -> bool {
+        let map = self.object.as_deref().is_some_and(|object| {
+            matches!(object.rest, Rest::Of(_)) || !object.patterns.is_empty()
+        });
+        !map && self.members.is_none() && self.all.is_empty() && self.branches().is_empty()
+    }
+
     /// Returns the branches of `anyOf` or else of `oneOf`.
     pub(super) fn branches(&self) -> &[Id] {
         if self.any.is_empty() {

@@ -1,0 +1,274 @@
+//! What requests look like on the wire.
+
+use serde_json::json;
+
+use super::*;
+
+const PEER: Peer<'_> = Peer {
+    provider: "p",
+    quirks: Quirks::COMMON,
+    capabilities: Capabilities::FULL,
+};
+
+fn messages(system: &str, messages: &[Message], peer: Peer<'_>) -> Value {
+    let request = Request {
+        model: "m",
+        system,
+        messages,
+        tools: None,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        stop: &[],
+    };
+    let body = encode(&request, peer, false);
+    let mut body: Value = serde_json::from_slice(&body).expect("a body is JSON");
+    body["messages"].take()
+}
+
+fn call(id: &str, arguments: &str) -> ContentBlock {
+    ContentBlock::ToolCall(ToolCall {
+        id: id.into(),
+        name: "f".into(),
+        arguments: arguments.into(),
+    })
+}
+
+fn result(call_id: &str, content: Vec<ContentBlock>, is_error: bool) -> ContentBlock {
+    ContentBlock::ToolResult(ToolResult {
+        call_id: call_id.into(),
+        name: "f".into(),
+        content,
+        is_error,
+    })
+}
+
+fn image() -> ContentBlock {
+    ContentBlock::Image(Image::Data {
+        media_type: "image/png".into(),
+        base64: "QUJD".into(),
+    })
+}
+
+fn results(content: Vec<ContentBlock>) -> Message {
+    Message {
+        role: Role::Tool,
+        content,
+    }
+}
+
+#[test]
+fn calls_and_results_are_paired_by_id() {
+    let conversation = [
+        Message::assistant(vec![call("c1", r#"{"a":"\"é"}"#), call("c2", "{}")]),
+        results(vec![
+            result("c1", vec![ContentBlock::text("ok")], false),
+            result("c2", vec![], false),
+        ]),
+        Message::assistant(vec![ContentBlock::text("Done.")]),
+    ];
+    let function = |arguments: &str| json!({"name": "f", "arguments": arguments});
+    assert_eq!(
+        messages("", &conversation, PEER),
+        json!([
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": function(r#"{"a":"\"é"}"#)},
+                {"id": "c2", "type": "function", "function": function("{}")},
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+            {"role": "tool", "tool_call_id": "c2", "content": "(no text)"},
+            {"role": "assistant", "content": "Done."},
+        ])
+    );
+}
+
+#[test]
+fn a_failed_call_says_so_once() {
+    let texts = [
+        "city unknown",
+        "Error: city unknown",
+        "Tool call to `f` was not run: x",
+        "é",
+    ];
+    let content = texts.map(|text| result("c", vec![ContentBlock::text(text)], true));
+    let encoded = messages("", &[results(content.into())], PEER);
+    let read: Vec<&str> = encoded
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        read,
+        ["Error: city unknown", texts[1], texts[2], "Error: é"]
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_do_not_spoil_the_next_request() {
+    for arguments in ["{\"a\":", "", "[1]", "{a:1}", "{} {}"] {
+        let encoded = messages("", &[Message::assistant(vec![call("c", arguments)])], PEER);
+        let sent = encoded[0]["tool_calls"][0]["function"]["arguments"]
+            .as_str()
+            .unwrap();
+        let sent: Value = serde_json::from_str(sent).unwrap();
+        assert_eq!(sent, json!({"unreadable_arguments": arguments}));
+    }
+}
+
+#[test]
+fn images_go_where_the_format_takes_them() {
+    let conversation = [
+        Message {
+            role: Role::User,
+            content: vec![
+                ContentBlock::text("Look"),
+                ContentBlock::Image(Image::Url("https://h/a.png".into())),
+            ],
+        },
+        results(vec![result(
+            "c",
+            vec![ContentBlock::text("a chart"), image()],
+            false,
+        )]),
+    ];
+    let url = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    assert_eq!(
+        messages("", &conversation, PEER),
+        json!([
+            {"role": "user", "content": [
+                {"type": "text", "text": "Look"},
+                url("https://h/a.png"),
+            ]},
+            {"role": "tool", "tool_call_id": "c", "content": "a chart"},
+            {"role": "user", "content": [
+                {"type": "text", "text": "Images of the tool results above:"},
+                url("data:image/png;base64,QUJD"),
+            ]},
+        ])
+    );
+    let mut blind = PEER;
+    blind.capabilities.vision = false;
+    assert_eq!(
+        messages("", &conversation, blind),
+        json!([
+            {"role": "user", "content": "Look[image left out: the model takes none]"},
+            {"role": "tool", "tool_call_id": "c",
+                "content": "a chart[image left out: the model takes none]"},
+        ])
+    );
+}
+
+#[test]
+fn a_model_without_system_role_reads_instructions_in_the_first_user_message() {
+    let mut peer = PEER;
+    peer.capabilities.system_role = false;
+    let expected = json!([{"role": "user", "content": "Be brief.\n\nHi"}]);
+    assert_eq!(
+        messages("Be brief.", &[Message::user("Hi")], peer),
+        expected
+    );
+    let alone = json!([{"role": "user", "content": "Be brief."}]);
+    assert_eq!(messages("Be brief.", &[], peer), alone);
+}
+
+#[test]
+fn reasoning_goes_back_only_where_it_is_asked_for() {
+    let opaque = |model: &str| ContentBlock::Opaque {
+        provider: "p".into(),
+        model: model.into(),
+        value: json!({"reasoning_details": [{"data": model}]}),
+    };
+    let reasoning = ContentBlock::Reasoning { text: "Hm.".into() };
+    let said = vec![reasoning, opaque("other"), opaque("m"), call("c", "{}")];
+    let conversation = [
+        Message::assistant(said),
+        Message::assistant(vec![call("c", "{}")]),
+        Message::assistant(vec![ContentBlock::text("Done.")]),
+    ];
+    let plain = messages("", &conversation, PEER);
+    assert_eq!(plain[0].get("reasoning_content"), None);
+    assert_eq!(plain[0]["reasoning_details"], json!([{"data": "m"}]));
+    let mut peer = PEER;
+    peer.quirks.replay_reasoning = true;
+    let replayed = messages("", &conversation, peer);
+    assert_eq!(replayed[0]["reasoning_content"], "Hm.");
+    assert_eq!(replayed[1]["reasoning_content"], "", "empty is not absent");
+    assert_eq!(replayed[2].get("reasoning_content"), None);
+}
+
+#[test]
+fn foreign_ids_are_shortened_alike_in_call_and_result() {
+    let mut peer = PEER;
+    peer.quirks.short_call_ids = true;
+    let long = "call_0123456789";
+    let conversation = [
+        Message::assistant(vec![call(long, "{}"), call("D681PevKs", "{}")]),
+        results(vec![
+            result(long, vec![], false),
+            result("D681PevKs", vec![], false),
+        ]),
+    ];
+    let encoded = messages("", &conversation, peer);
+    let id = encoded[0]["tool_calls"][0]["id"].as_str().unwrap();
+    assert!(
+        id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+        "{id}"
+    );
+    assert_eq!(encoded[1]["tool_call_id"], id);
+    assert_eq!(encoded[0]["tool_calls"][1]["id"], "D681PevKs");
+    assert_eq!(encoded[2]["tool_call_id"], "D681PevKs");
+}
+
+#[test]
+fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
+    let conversation = [
+        Message::user("a"),
+        Message::assistant(vec![call("c", "{}")]),
+        results(vec![result("c", vec![image()], false)]),
+        Message::assistant(vec![]),
+        Message::user("b"),
+    ];
+    let bytes = |messages: &[Message]| {
+        let mut body = Body {
+            out: Vec::new(),
+            first: true,
+            model: "m",
+            peer: PEER,
+            fold: String::new(),
+        };
+        for message in messages {
+            body.messages(&Request {
+                model: "m",
+                system: "",
+                messages: std::slice::from_ref(message),
+                tools: None,
+                tool_choice: ToolChoice::Auto,
+                max_output_tokens: None,
+                stop: &[],
+            });
+        }
+        body.out
+    };
+    let whole = bytes(&conversation);
+    for end in 0..conversation.len() {
+        assert!(whole.starts_with(&bytes(&conversation[..end])));
+    }
+    let text = String::from_utf8(whole).unwrap();
+    assert!(
+        !text.contains("\"content\":null}"),
+        "nobody says nothing: {text}"
+    );
+}
+
+#[test]
+fn the_list_of_models_is_read_in_the_forms_in_use() {
+    let ids = Some(vec!["a".to_owned(), "b".to_owned()]);
+    for body in [
+        json!({"data": [{"id": "a"}, {"id": "b"}, 3]}),
+        json!({"models": [{"name": "a"}, {"name": "b"}]}),
+        json!([{"id": "a"}, {"id": "b"}]),
+    ] {
+        assert_eq!(model_ids(&body), ids);
+    }
+    assert_eq!(model_ids(&json!({"error": "x"})), None);
+}
