@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::service::{Answer, Service, calls, fails, says};
+use crate::service::{Answer, Service, calls, claw, fails, says};
 use crate::{code, err, out, run};
 
 #[test]
@@ -108,6 +108,37 @@ fn a_tool_loop_shows_calls_on_stderr_and_ends_with_the_answer() {
         .clone();
     assert_eq!(last["role"], "tool");
     assert!(content(&last).contains("remember"));
+}
+
+#[test]
+fn a_model_without_native_tools_calls_in_prose() {
+    let service = Service::start([
+        says(
+            "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"note.txt\"}}</tool_call>",
+        ),
+        says("It says: remember."),
+    ]);
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("note.txt"), "remember\n").unwrap();
+    let config = format!(
+        "model = \"lab\"\n[providers.lab]\nbase_url = {:?}\nmodels = [\"m\"]\nnative_tools = false",
+        service.url
+    );
+    fs::write(folder.path().join("claw.toml"), config).unwrap();
+    let output = claw(folder.path())
+        .args(["run", "What does the note say?"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        (code(&output), out(&output)),
+        (Some(0), "It says: remember.\n".into()),
+        "{}",
+        err(&output)
+    );
+    assert!(err(&output).contains("✓ read_file"), "{}", err(&output));
+    let request = service.requests()[0].clone();
+    assert!(request.get("tools").is_none(), "{request}");
+    assert!(content(&request["messages"][0]).contains("read_file"));
 }
 
 #[test]
