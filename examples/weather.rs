@@ -15,15 +15,28 @@ use claw::serde::Serialize;
 
 /// What the stations measured. A real one would hold a connection pool; tools borrow it by its type.
 struct Stations {
-    by_city: HashMap<&'static str, Report>,
+    by_city: HashMap<&'static str, Measurement>,
 }
 
-/// What a station measured; the model reads it as JSON.
-#[derive(Clone, Serialize)]
-#[serde(crate = "claw::serde")]
-struct Report {
+#[derive(Clone, Copy)]
+struct Measurement {
     celsius: f64,
     sky: &'static str,
+}
+
+/// What the model reads, as JSON.
+#[derive(Serialize)]
+#[serde(crate = "claw::serde")]
+struct Report {
+    temperature: String,
+    sky: &'static str,
+}
+
+/// Temperature unit.
+#[derive(ToolInput)]
+enum Unit {
+    Celsius,
+    Fahrenheit,
 }
 
 /// What the model reads when a call fails: what is wrong, and what would be right.
@@ -40,23 +53,31 @@ async fn weather(
     /// City name in English, for example `Shanghai`.
     #[arg(len = 1..=80)]
     city: &str,
+    /// Unit of the temperature.
+    #[arg(default = Unit::Celsius)]
+    unit: Unit,
 ) -> Result<Report, WeatherError> {
-    stations.by_city.get(city).cloned().ok_or_else(|| {
+    let Some(&Measurement { celsius, sky }) = stations.by_city.get(city) else {
         let mut known: Vec<_> = stations.by_city.keys().copied().collect();
         known.sort_unstable();
-        WeatherError::NoStation {
+        return Err(WeatherError::NoStation {
             city: city.to_owned(),
             known: known.join(", "),
-        }
-    })
+        });
+    };
+    let temperature = match unit {
+        Unit::Celsius => format!("{celsius:.0} °C"),
+        Unit::Fahrenheit => format!("{:.0} °F", celsius * 1.8 + 32.0),
+    };
+    Ok(Report { temperature, sky })
 }
 
 fn main() -> ExitCode {
-    let report = |celsius, sky| Report { celsius, sky };
+    let measured = |celsius, sky| Measurement { celsius, sky };
     let by_city = HashMap::from([
-        ("Oslo", report(-3.0, "light snow")),
-        ("Shanghai", report(17.0, "clear")),
-        ("Nairobi", report(24.0, "a few clouds")),
+        ("Oslo", measured(-3.0, "light snow")),
+        ("Shanghai", measured(17.0, "clear")),
+        ("Nairobi", measured(24.0, "a few clouds")),
     ]);
     claw::program()
         .name("weather")

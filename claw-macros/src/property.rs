@@ -264,7 +264,11 @@ fn value(default: &Default) -> TokenStream {
             | Expr::Lit(ExprLit {
                 lit: Lit::Str(_), ..
             })),
-        ) => quote_spanned!(value.span()=> ::core::convert::From::from(#value)),
+        ) => {
+            // Of the macro and not of the user, so that clippy does not call it needless.
+            let span = Span::mixed_site().located_at(value.span());
+            quote_spanned!(span=> ::core::convert::From::from(#value))
+        }
         Default::Value(value) => quote!(#value),
     }
 }

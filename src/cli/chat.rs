@@ -204,7 +204,7 @@ impl Chat {
             }
             return Ok(());
         }
-        match model::switch(&self.setup.config, &self.choice, name) {
+        match model::switch(&self.setup.config, &self.choice, name).await {
             Ok(choice) => {
                 self.agent = self
                     .agent

@@ -1,19 +1,36 @@
 //! The prompt of `run`: words of the command line, text piped in, or both.
 
 use std::io::{self, IsTerminal, Read};
+use std::time::Duration;
 
 use super::exit::Failure;
+use super::terminal::{DIM, Screen};
 
 /// The most text taken from a pipe.
 const MOST: u64 = 4 * 1024 * 1024;
 
+/// How long a pipe may stay open before the operator is told what the program waits for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Returns the prompt: the words first, then what is piped in.
-pub(crate) fn prompt(words: &[String]) -> Result<String, Failure> {
+pub(crate) async fn prompt(words: &[String]) -> Result<String, Failure> {
     let words = words.join(" ");
     let piped = if io::stdin().is_terminal() {
         String::new()
     } else {
-        piped()?
+        let mut reading = tokio::task::spawn_blocking(piped);
+        let piped = match tokio::time::timeout(PATIENCE, &mut reading).await {
+            Ok(piped) => piped,
+            Err(_) => {
+                // A parent that keeps the pipe open would leave everybody waiting without a word.
+                Screen::new(false).note(
+                    DIM,
+                    "reading standard input to its end; `</dev/null` if there is none",
+                );
+                reading.await
+            }
+        };
+        piped.map_err(Failure::other)??
     };
     let prompt = match (words.trim().is_empty(), piped.trim().is_empty()) {
         (false, false) => format!("{words}\n\n{piped}"),

@@ -101,21 +101,31 @@ pub(crate) async fn choose(
         .hint("or name one: `--model PROVIDER:MODEL`, with `--base-url URL` for any OpenAI-compatible service"))
 }
 
-/// Chooses another model in the middle of a conversation: `provider:model`, or a model of the provider in use.
-pub(crate) fn switch(config: &Config, current: &Choice, text: &str) -> Result<Choice, Failure> {
-    let provider_named = text
-        .split_once(':')
-        .is_some_and(|(provider, _)| Service::is_known(config, provider));
-    if !provider_named {
-        return Ok(Choice {
-            name: text.to_owned(),
-            ..current.clone()
-        });
+/// Chooses another model in the middle of a conversation: `provider:model`, a provider, or a model of the one in use.
+pub(crate) async fn switch(
+    config: &Config,
+    current: &Choice,
+    text: &str,
+) -> Result<Choice, Failure> {
+    let here = current.provider.name();
+    let (provider, model) = text.split_once(':').unwrap_or((text, ""));
+    if provider != here && Service::is_known(config, provider) {
+        // The address in the settings belongs to the model there.
+        let elsewhere = Config {
+            base_url: None,
+            ..config.clone()
+        };
+        let service = Service::of(&elsewhere, provider)?;
+        return settle(service, model.to_owned(), "chosen in the chat").await;
     }
-    let (service, name) = named(config, text)?;
+    let name = if provider == here && !model.is_empty() {
+        model
+    } else {
+        text
+    };
     Ok(Choice {
-        provider: service.connect()?,
-        name,
+        provider: current.provider.clone(),
+        name: name.to_owned(),
         why: "chosen in the chat".to_owned(),
     })
 }

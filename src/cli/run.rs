@@ -65,7 +65,7 @@ async fn prepare(
     run: &RunArgs,
 ) -> Result<(Setup, Agent, String, Signals), Failure> {
     let setup = Setup::new(&program, args)?;
-    let prompt = input::prompt(&run.prompt)?;
+    let prompt = input::prompt(&run.prompt).await?;
     let choice = model::choose(&setup.config, program.model).await?;
     let signals = Signals::new()?;
     let agent = setup.agent(program.state, choice, asker(signals.typed()))?;

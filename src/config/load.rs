@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use claw_runtime::provider::presets;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -52,7 +53,7 @@ const VARIABLES: &[(&str, &[&str])] = &[
 ///
 /// Fails at the first fault of the first faulty layer. A file that nobody named may be absent.
 pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
-    let mut merged = Table::new();
+    let mut merged = Merged::default();
     let mut files = Vec::new();
     let user = sources
         .user_folder
@@ -67,21 +68,60 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
             continue;
         }
         if let Some(layer) = read(&file, required)? {
-            merge(&mut merged, layer);
             files.push(file);
+            merged.add(files.len(), layer);
         }
     }
+    let (environment_rank, flags_rank) = (files.len() + 1, files.len() + 2);
     for (name, path, value) in environment(&sources.env) {
-        set(&mut merged, &name, &path, value)?;
+        merged.add(environment_rank, single(&name, &path, value)?);
     }
     for (name, path, value) in &sources.flags {
-        set(&mut merged, name, path, value.clone())?;
+        merged.add(flags_rank, single(name, path, value.clone())?);
     }
-    let config = Config::deserialize(merged).map_err(|error| ConfigError::Value {
+    let config = Config::deserialize(merged.finish()).map_err(|error| ConfigError::Value {
         name: "config".to_owned(),
         message: error.message().to_owned(),
     })?;
     Ok(Loaded { config, files })
+}
+
+/// The layers so far.
+#[derive(Default)]
+struct Merged {
+    table: Table,
+    /// The layer that set `model`, and the one that set `base_url`; the stronger the higher.
+    model: usize,
+    base_url: usize,
+}
+
+impl Merged {
+    fn add(&mut self, rank: usize, layer: Table) {
+        if layer.contains_key("model") {
+            self.model = rank;
+        }
+        if layer.contains_key("base_url") {
+            self.base_url = rank;
+        }
+        merge(&mut self.table, layer);
+    }
+
+    fn finish(mut self) -> Table {
+        // `--model openai:…` over a file's `base_url` means that service, not its name and key at the file's address.
+        if self.model > self.base_url && self.names_a_service() {
+            self.table.remove("base_url");
+        }
+        self.table
+    }
+
+    fn names_a_service(&self) -> bool {
+        let Some(model) = self.table.get("model").and_then(Value::as_str) else {
+            return false;
+        };
+        let name = model.split_once(':').map_or(model, |(name, _)| name);
+        let own = self.table.get("providers").and_then(Value::as_table);
+        presets::named(name).is_some() || own.is_some_and(|own| own.contains_key(name))
+    }
 }
 
 fn read(file: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
@@ -165,20 +205,18 @@ fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Valu
         .collect()
 }
 
-/// Checks one value from outside the files and puts it in its place.
-fn set(merged: &mut Table, name: &str, path: &[&str], value: Value) -> Result<(), ConfigError> {
-    let layer = path.iter().rev().fold(value, |inner, key| {
-        Value::Table(Table::from_iter([((*key).to_owned(), inner)]))
+/// Checks one value from outside the files and returns it as a layer.
+fn single(name: &str, path: &[&str], value: Value) -> Result<Table, ConfigError> {
+    let (last, tables) = path.split_last().expect("a setting has a key");
+    let leaf = Table::from_iter([((*last).to_owned(), value)]);
+    let layer = tables.iter().rev().fold(leaf, |inner, key| {
+        Table::from_iter([((*key).to_owned(), Value::Table(inner))])
     });
-    let Value::Table(layer) = layer else {
-        return Ok(());
-    };
     Config::deserialize(layer.clone()).map_err(|error| ConfigError::Value {
         name: format!("`{name}`"),
         message: plain(error.message()),
     })?;
-    merge(merged, layer);
-    Ok(())
+    Ok(layer)
 }
 
 #[cfg(test)]
@@ -220,6 +258,31 @@ mod tests {
         assert_eq!((limits.rounds, limits.attempts), (2, 9));
         assert_eq!(limits.call_timeout.as_secs(), 7);
         assert_eq!(files.len(), 2);
+    }
+
+    #[test]
+    fn an_address_serves_the_model_it_was_set_with() {
+        for (flag, kept) in [
+            ("openai:m", false),
+            ("lab", false),
+            ("other", true),
+            ("x:y", true),
+        ] {
+            let (_folder, mut sources) = sources(
+                "[providers.lab]\nbase_url = \"http://lab/v1\"",
+                "model = \"m\"\nbase_url = \"http://here/v1\"",
+            );
+            sources.flags = vec![("--model", &["model"], flag.into())];
+            let config = load(&sources).unwrap().config;
+            assert_eq!(config.base_url.is_some(), kept, "{flag}");
+        }
+        let (_folder, mut sources) = sources("", "base_url = \"http://here/v1\"");
+        sources.env = vec![
+            ("CLAW_MODEL".into(), "openai:m".into()),
+            ("CLAW_BASE_URL".into(), "http://proxy/v1".into()),
+        ];
+        let config = load(&sources).unwrap().config;
+        assert_eq!(config.base_url.unwrap().as_str(), "http://proxy/v1");
     }
 
     #[test]

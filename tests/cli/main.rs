@@ -1,0 +1,41 @@
+//! The program as a process: what it prints where, and the code it ends with.
+#![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod config;
+mod service;
+mod tools;
+mod turn;
+mod usage;
+
+use std::fs;
+use std::process::Output;
+
+use service::claw;
+use tempfile::{TempDir, tempdir};
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+/// Runs the program in an empty folder.
+fn run(args: &[&str]) -> (TempDir, Output) {
+    let folder = tempdir().unwrap();
+    let output = claw(folder.path()).args(args).output().unwrap();
+    (folder, output)
+}
+
+/// Runs the program in a folder with this config.
+fn with_config(config: &str, args: &[&str]) -> Output {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("claw.toml"), config).unwrap();
+    claw(folder.path()).args(args).output().unwrap()
+}

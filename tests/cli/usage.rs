@@ -1,0 +1,96 @@
+//! Flags, help, and what stops the program before it asks anybody.
+
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::service::{Service, claw};
+use crate::{code, err, out, run};
+
+#[test]
+fn version_and_help_are_answers() {
+    let (_folder, output) = run(&["--version"]);
+    assert_eq!(
+        out(&output),
+        format!("claw {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    assert_eq!(code(&output), Some(0));
+    let (_folder, output) = run(&["--help"]);
+    for word in ["chat", "run", "tools", "doctor", "Exit codes:", "130"] {
+        assert!(out(&output).contains(word), "{word}");
+    }
+    assert_eq!(code(&output), Some(0));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_a_clean_stdout() {
+    for args in [
+        &["dance"][..],
+        &["run", "--loud", "x"],
+        &["tools"],
+        &["run"],
+    ] {
+        let (_folder, output) = run(args);
+        assert_eq!(
+            (code(&output), out(&output)),
+            (Some(2), String::new()),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_model_three_lines_tell_how_to_go_on() {
+    let (_folder, output) = run(&["run", "hi"]);
+    assert_eq!(code(&output), Some(3));
+    let err = err(&output);
+    assert!(err.starts_with("error: no model is configured\n"), "{err}");
+    assert_eq!(err.matches("hint: ").count(), 3, "{err}");
+}
+
+#[test]
+fn an_unknown_provider_names_the_nearest() {
+    let (_folder, output) = run(&["run", "hi", "--model", "opneai:x"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        err(&output).contains("did you mean `openai`?"),
+        "{}",
+        err(&output)
+    );
+}
+
+#[test]
+fn a_missing_key_names_its_variable() {
+    let (_folder, output) = run(&["run", "hi", "--model", "openai:x"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        err(&output).contains("`OPENAI_API_KEY` is not set"),
+        "{}",
+        err(&output)
+    );
+}
+
+#[test]
+fn an_unreadable_workspace_is_named() {
+    let service = Service::start([]);
+    let folder = tempdir().unwrap();
+    let output = service
+        .claw(folder.path())
+        .args(["run", "hi", "-C", "/nowhere/at/all"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(2));
+    assert!(err(&output).contains("cannot use the workspace `/nowhere/at/all`"));
+    assert_eq!(service.requests(), Vec::<Value>::new());
+}
+
+#[test]
+fn binary_input_is_refused() {
+    let folder = tempdir().unwrap();
+    let output = claw(folder.path())
+        .arg("run")
+        .write_stdin(vec![b'a', 0xff])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(2));
+    assert!(err(&output).contains("not UTF-8 text (byte 1)"));
+}
