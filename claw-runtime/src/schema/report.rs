@@ -248,6 +248,11 @@ pub(super) fn clip(text: &str, out: &mut String) {
 
 /// Appends at most `most` characters of `text`; those that would not show or would turn a line around are escaped.
 pub(super) fn clip_to(text: &str, most: usize, out: &mut String) {
+    let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    if text.len() <= most && text.bytes().all(plain) {
+        out.push_str(text);
+        return;
+    }
     let mut letters = text.chars();
     for letter in letters.by_ref().take(most) {
         let unseen = matches!(

@@ -65,9 +65,11 @@ impl<'t> Checker<'t> {
         if self.problems.is_empty() {
             return Ok(self.notes);
         }
-        let mut places = HashSet::new();
         let mut problems = self.problems;
-        problems.retain(|problem| places.insert(problem.pointer.clone()));
+        if problems.len() > 1 {
+            let mut places = HashSet::with_capacity(problems.len());
+            problems.retain(|problem| places.insert(problem.pointer.clone()));
+        }
         Err(Invalid { problems })
     }
 

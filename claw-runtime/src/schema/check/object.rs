@@ -23,7 +23,8 @@ impl Checker<'_> {
         path: &Path<'_>,
     ) {
         self.spend(object.properties.len());
-        let given = self.seat(object, entries, path);
+        let places: Vec<Option<usize>> = entries.iter().map(|(key, _)| object.find(key)).collect();
+        let given = self.given(object, entries, &places, path);
         let missing: Vec<&Property> = object
             .properties
             .iter()
@@ -40,7 +41,8 @@ impl Checker<'_> {
         self.count(object, entries.len(), path);
         let alone = entries
             .iter()
-            .filter(|(key, _)| is_unknown(object, key))
+            .zip(&places)
+            .filter(|((key, _), place)| place.is_none() && is_unknown(object, key))
             .count()
             == 1;
         let mut next = 0;
@@ -56,7 +58,7 @@ impl Checker<'_> {
                     self.check(*id, value, &path.key(key, false));
                 }
             }
-            let Some(place) = object.find(key) else {
+            let Some(place) = places[at] else {
                 return match object.rest {
                     Rest::Closed if is_unknown(object, key) => {
                         self.unknown(object, key, value, &missing, alone, path)
@@ -84,20 +86,19 @@ impl Checker<'_> {
     }
 
     /// Returns, for each property, the entry that is meant for it.
-    fn seat(
+    fn given(
         &mut self,
         object: &Object,
         entries: &[Entry<'_>],
+        places: &[Option<usize>],
         path: &Path<'_>,
     ) -> Vec<Option<usize>> {
         let mut given: Vec<Option<usize>> = vec![None; object.properties.len()];
-        for (at, (key, _)) in entries.iter().enumerate() {
-            let Some(place) = object.find(key) else {
-                continue;
-            };
+        for (at, place) in places.iter().enumerate() {
+            let Some(place) = *place else { continue };
             match given[place] {
                 None => given[place] = Some(at),
-                Some(first) => self.problem(&path.key(key, false), || {
+                Some(first) => self.problem(&path.key(&entries[at].0, false), || {
                     let other = path.key(&entries[first].0, false).shown();
                     format!("another name for {other}; send one of the two")
                 }),
@@ -215,6 +216,7 @@ fn matched(object: &Object, key: &str) -> bool {
         .any(|(pattern, _)| pattern.is_match(key))
 }
 
+/// Tells whether a key that is no property's may not be there.
 fn is_unknown(object: &Object, key: &str) -> bool {
-    object.rest == Rest::Closed && object.find(key).is_none() && !matched(object, key)
+    object.rest == Rest::Closed && !matched(object, key)
 }

@@ -271,10 +271,21 @@ pub(super) struct Object {
     pub(super) most: Option<usize>,
 }
 
+/// Most properties that are looked through one by one.
+const FEW: usize = 16;
+
 impl Object {
     /// Returns the place of the property that is read under `key`.
     pub(super) fn find(&self, key: &str) -> Option<usize> {
-        self.places.get(key).copied()
+        if self.properties.len() > FEW {
+            return self.places.get(key).copied();
+        }
+        let properties = || self.properties.iter();
+        properties()
+            .position(|property| property.name == key)
+            .or_else(|| {
+                properties().position(|property| property.aliases.iter().any(|name| name == key))
+            })
     }
 
     /// Returns the names of the properties, in order.
