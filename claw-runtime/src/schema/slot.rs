@@ -191,17 +191,24 @@ impl<'de, T: Read<'de>> Slot<'de> for Arg<T> {
     }
 }
 
-/// The place for a value that serde reads.
+/// The place for a value that serde reads. What it needs of the type stands in pointers, not in bounds, so that a type
+/// that cannot be read is reported where it is named and nowhere else.
 #[derive(Debug)]
-pub struct ForeignArg<T>(Option<T>);
-
-impl<T> Default for ForeignArg<T> {
-    fn default() -> Self {
-        Self(None)
-    }
+pub struct ForeignArg<T> {
+    value: Option<T>,
+    read: fn(&str) -> serde_json::Result<T>,
+    absent: fn() -> Option<T>,
 }
 
 impl<T: DeserializeOwned> ForeignArg<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            value: None,
+            read: |text| serde_json::from_str(text),
+            absent: Self::absent,
+        }
+    }
+
     /// Returns the value serde makes when there is none.
     pub(crate) fn absent() -> Option<T> {
         T::deserialize(Nothing).ok()
@@ -211,8 +218,8 @@ impl<T: DeserializeOwned> ForeignArg<T> {
 impl<T> ForeignArg<T> {
     /// Fills in a default where there is no value.
     pub fn fill(&mut self, value: impl FnOnce() -> T) {
-        if self.0.is_none() {
-            self.0 = Some(value());
+        if self.value.is_none() {
+            self.value = Some(value());
         }
     }
 
@@ -222,16 +229,16 @@ impl<T> ForeignArg<T> {
     ///
     /// Fails when nothing was read.
     pub fn take(&mut self) -> Result<T, ToolError> {
-        self.0.take().ok_or_else(unread)
+        self.value.take().ok_or_else(unread)
     }
 }
 
-impl<'de, T: DeserializeOwned> Slot<'de> for ForeignArg<T> {
+impl<'de, T> Slot<'de> for ForeignArg<T> {
     fn read(&mut self, cursor: &mut Cursor<'de>, _: Option<&Bounds>) -> Result<(), Reject> {
         cursor.peek();
         let start = cursor.position();
         let text = cursor.skip()?;
-        self.0 = Some(serde_json::from_str(text).map_err(|error| Reject {
+        self.value = Some((self.read)(text).map_err(|error| Reject {
             name: None,
             what: Cow::Owned(error.to_string()),
             at: start,
@@ -240,10 +247,10 @@ impl<'de, T: DeserializeOwned> Slot<'de> for ForeignArg<T> {
     }
 
     fn finish(&mut self) -> bool {
-        if self.0.is_none() {
-            self.0 = Self::absent();
+        if self.value.is_none() {
+            self.value = (self.absent)();
         }
-        self.0.is_some()
+        self.value.is_some()
     }
 }
 
@@ -347,7 +354,7 @@ impl<T> Owned<T> for Arg<T> {
 
 impl<T> Owned<T> for ForeignArg<T> {
     fn owned(&mut self) -> Option<T> {
-        self.0.take()
+        self.value.take()
     }
 }
 
