@@ -26,7 +26,7 @@ impl Scan<'_> {
         if let Some(answer) = rest.strip_prefix("Final Answer:") {
             let start = self.position();
             self.flush(start);
-            let said = self.thought();
+            let said = self.thought() || self.thoughtful;
             if said {
                 self.done(self.text.len() - answer.len());
             }
@@ -44,7 +44,16 @@ impl Scan<'_> {
         if matches!(line, "None" | "none" | "N/A") {
             self.flush(start);
             self.thought();
-            self.done(line_end);
+            let next = self.blanks(line_end);
+            let label = "Action Input:";
+            let end = match self.text[next..].strip_prefix(label) {
+                Some(input) => {
+                    let line = input.find('\n').unwrap_or(input.len());
+                    next + label.len() + line
+                }
+                None => line_end,
+            };
+            self.done(end);
             return true;
         }
         let name_length = line
@@ -141,6 +150,8 @@ impl Scan<'_> {
 
     /// Moves the thought before an action to the reasoning.
     fn thought(&mut self) -> bool {
-        self.think_from(THOUGHT)
+        let found = self.think_from(THOUGHT);
+        self.thoughtful |= found;
+        found
     }
 }
