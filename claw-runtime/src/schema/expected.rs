@@ -1,11 +1,11 @@
 //! What a shape expects, in a few words: `integer 1..=2000`, `one of "a", "b"`, `array of string`.
 
 use super::json::Json;
-use super::report::{brief, counted};
+use super::report::{brief, clip, counted};
 use super::tree::{Array, Bounds, Id, Shape, Text, Tree, Types};
 
 /// Most members listed.
-const MEMBERS: usize = 20;
+pub(super) const MEMBERS: usize = 20;
 /// Deepest part that is described.
 const DEPTH: usize = 3;
 /// Most branches of a union, or places of a tuple, that are described.
@@ -37,7 +37,13 @@ fn describe(tree: &Tree, id: Id, depth: usize) -> String {
                 .properties
                 .iter()
                 .filter(|property| property.required)
-                .map(|property| format!("`{}`", property.name))
+                .take(BRANCHES)
+                .map(|property| {
+                    let mut name = "`".to_owned();
+                    clip(&property.name, &mut name);
+                    name.push('`');
+                    name
+                })
                 .collect();
             if !required.is_empty() {
                 return format!("object with {}", required.join(", "));
@@ -86,9 +92,17 @@ pub(super) fn text_rules(text: &Text) -> String {
     };
     match &text.pattern {
         None => length,
-        Some(pattern) => format!("{length} matching `{pattern}`")
-            .trim_start()
-            .to_owned(),
+        Some(pattern) => {
+            let mut text = length;
+            text.push_str(if text.is_empty() {
+                "matching `"
+            } else {
+                " matching `"
+            });
+            clip(pattern.as_str(), &mut text);
+            text.push('`');
+            text
+        }
     }
 }
 

@@ -236,21 +236,26 @@ fn number_value(text: &str) -> Value {
 /// Appends `text` as a JSON string.
 pub(super) fn write_string(text: &str, out: &mut String) {
     out.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..='\x1f' => {
-                let code = u32::from(letter);
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            _ => {
                 out.push_str("\\u00");
-                out.push(char::from(b'0' + (code >> 4) as u8));
-                out.push(char::from_digit(code & 15, 16).expect("four bits are one digit"));
+                out.push(char::from(b'0' + (byte >> 4)));
+                out.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
             }
-            _ => out.push(letter),
         }
     }
+    out.push_str(&text[from..]);
     out.push('"');
 }

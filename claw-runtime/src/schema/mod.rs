@@ -9,6 +9,7 @@ mod node;
 
 mod check;
 mod coerce;
+mod declaration;
 mod expected;
 mod json;
 mod number;

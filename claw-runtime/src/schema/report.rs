@@ -9,13 +9,15 @@ use super::json::{self, Json};
 
 /// Most problems listed; of more, only the number is told.
 const LISTED: usize = 10;
+/// Longest JSON pointer, in bytes.
+const POINTER: usize = 1_000;
 /// Longest value shown, in characters.
 const SHOWN: usize = 80;
 
 /// Everything that is wrong with a call's arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// In document order, all of them; at an object, missing members come first.
+    /// In document order, all of them up to 1,000; at an object, missing members come first.
     pub problems: Vec<Problem>,
 }
 
@@ -120,11 +122,23 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Returns the JSON pointer.
+    /// Returns the JSON pointer, cut with an ellipsis when it is absurdly long: a thousand problems may share the key.
     pub(super) fn pointer(&self) -> String {
         let mut pointer = String::new();
         self.write(&mut pointer);
+        if pointer.len() > POINTER {
+            let end = (0..=POINTER).rev().find(|at| pointer.is_char_boundary(*at));
+            pointer.truncate(end.unwrap_or(0));
+            pointer.push('…');
+        }
         pointer
+    }
+
+    /// Returns the JSON pointer as a report shows it.
+    pub(super) fn shown(&self) -> String {
+        let mut out = String::new();
+        clip(&self.pointer(), &mut out);
+        out
     }
 
     fn write(&self, out: &mut String) {
@@ -134,7 +148,7 @@ impl<'p> Path<'p> {
         match self.step {
             Step::Index(index) => out.push_str(&index.to_string()),
             Step::Key(key) => {
-                for letter in key.chars() {
+                for letter in key.chars().take(POINTER) {
                     match letter {
                         '~' => out.push_str("~0"),
                         '/' => out.push_str("~1"),
@@ -227,10 +241,20 @@ pub(super) fn kind(value: &Json<'_>) -> &'static str {
     }
 }
 
-/// Appends at most [`SHOWN`] characters of `text`, those that would not show or would turn a line around escaped.
+/// Appends at most [`SHOWN`] characters of `text`, as [`clip_to`] does.
 pub(super) fn clip(text: &str, out: &mut String) {
+    clip_to(text, SHOWN, out);
+}
+
+/// Appends at most `most` characters of `text`; those that would not show or would turn a line around are escaped.
+pub(super) fn clip_to(text: &str, most: usize, out: &mut String) {
+    let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    if text.len() <= most && text.bytes().all(plain) {
+        out.push_str(text);
+        return;
+    }
     let mut letters = text.chars();
-    for letter in letters.by_ref().take(SHOWN) {
+    for letter in letters.by_ref().take(most) {
         let unseen = matches!(
             letter,
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'

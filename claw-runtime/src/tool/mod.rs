@@ -267,10 +267,7 @@ impl Tool {
         }
         Ok(ValidArguments {
             text,
-            notes: notes
-                .into_iter()
-                .map(|note| format!("{}: {}", note.pointer, note.text))
-                .collect(),
+            notes: notes.iter().map(ToString::to_string).collect(),
         })
     }
 

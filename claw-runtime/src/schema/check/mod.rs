@@ -20,7 +20,12 @@ mod survey;
 mod union;
 
 /// Deepest chain of checks: levels of nesting, and references and unions on each.
-const DEPTH: usize = 256;
+const DEPTH: usize = 400;
+
+/// Problems after which the walk ends: many more than a report lists.
+const PROBLEMS: usize = 1_000;
+/// Most members that are looked through for the one that was meant.
+const MEANT: usize = 200;
 
 /// One walk. Under `quiet` it only finds out whether there is a problem.
 pub(super) struct Checker<'t> {
@@ -60,9 +65,11 @@ impl<'t> Checker<'t> {
         if self.problems.is_empty() {
             return Ok(self.notes);
         }
-        let mut places = HashSet::new();
         let mut problems = self.problems;
-        problems.retain(|problem| places.insert(problem.pointer.clone()));
+        if problems.len() > 1 {
+            let mut places = HashSet::with_capacity(problems.len());
+            problems.retain(|problem| places.insert(problem.pointer.clone()));
+        }
         Err(Invalid { problems })
     }
 
@@ -82,20 +89,26 @@ impl<'t> Checker<'t> {
             return;
         }
         self.depth += 1;
-        self.shape(id, value, path);
+        self.shape(self.tree.resolve(id), value, path);
         self.depth -= 1;
     }
 
     fn shape(&mut self, id: Id, value: &mut Json<'_>, path: &Path<'_>) {
         let tree = self.tree;
         let shape = tree.shape(id);
+        self.spend(
+            shape
+                .members
+                .as_ref()
+                .map_or(0, |members| members.len() / 8),
+        );
         let mut original = None;
         if !accepts(shape, value) {
             let Some(converted) = self.converted(shape, value, path) else {
                 self.problem(path, || mismatch(tree, id, value, path));
                 return;
             };
-            original = Some(shown(value, path.secret));
+            original = Some(shown(value, hides(tree, value, path)));
             self.changed(path, value, &converted);
             *value = converted;
         }
@@ -118,7 +131,7 @@ impl<'t> Checker<'t> {
                     }
                     _ => expected(tree, id),
                 };
-                let got = original.unwrap_or_else(|| shown(value, path.secret));
+                let got = original.unwrap_or_else(|| shown(value, hides(tree, value, path)));
                 format!("expected {expected}, got {got}")
             });
             return;
@@ -259,7 +272,7 @@ impl<'t> Checker<'t> {
     }
 
     fn changed(&mut self, path: &Path<'_>, from: &Json<'_>, to: &Json<'_>) {
-        let text = if path.secret {
+        let text = if hides(self.tree, from, path) {
             format!("{} became {}", kind(from), kind(to))
         } else {
             format!("{} became {}", brief(from), brief(to))
@@ -273,7 +286,7 @@ impl<'t> Checker<'t> {
 
     /// Tells whether going on can change nothing.
     fn is_over(&self) -> bool {
-        self.work == 0 || (self.quiet && self.failed)
+        self.work == 0 || self.problems.len() >= PROBLEMS || (self.quiet && self.failed)
     }
 }
 
@@ -286,6 +299,16 @@ fn accepts(shape: &Shape, value: &Json<'_>) -> bool {
             .is_none_or(|members| members.iter().any(|member| member.same(value)))
 }
 
+/// Tells whether a value is not shown: it is secret, or something secret may be inside it.
+fn hides(tree: &Tree, value: &Json<'_>, path: &Path<'_>) -> bool {
+    let holds = match value {
+        Json::Array(_) | Json::Object(_) => true,
+        Json::String(text) => text.trim_start().starts_with(['{', '[']),
+        _ => false,
+    };
+    path.secret || (tree.secrets && holds)
+}
+
 fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
     let shape = tree.shape(id);
     if shape.never {
@@ -294,10 +317,10 @@ fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
     let mut text = format!(
         "expected {}, got {}",
         expected(tree, id),
-        shown(value, path.secret)
+        shown(value, hides(tree, value, path))
     );
     if let Some(members) = shape.members.as_deref() {
-        text.push_str(&did_you_mean(value, members.iter(), path));
+        text.push_str(&did_you_mean(value, members.iter(), path.secret));
         return text;
     }
     let nests = shape.types.has(Types::OBJECT) || shape.types.has(Types::ARRAY);
@@ -307,7 +330,7 @@ fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
         && let Err(fault) = reader::read(word)
     {
         text.push_str(" that is ");
-        text.push_str(&fault_text(word, &fault, !path.secret));
+        text.push_str(&fault_text(word, &fault, !hides(tree, value, path)));
     }
     text
 }
@@ -316,12 +339,14 @@ fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
 fn did_you_mean<'m>(
     value: &Json<'_>,
     members: impl Iterator<Item = &'m Json<'static>>,
-    path: &Path<'_>,
+    secret: bool,
 ) -> String {
     match value {
-        Json::String(word) if !path.secret => nearest(word, members.filter_map(Json::as_str))
-            .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
-            .unwrap_or_default(),
+        Json::String(word) if !secret => {
+            nearest(word, members.take(MEANT).filter_map(Json::as_str))
+                .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
+                .unwrap_or_default()
+        }
         _ => String::new(),
     }
 }

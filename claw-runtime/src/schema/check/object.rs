@@ -6,7 +6,7 @@ use super::super::coerce::{self, Coerce};
 use super::super::expected::expected;
 use super::super::json::Json;
 use super::super::report::{Path, counted};
-use super::super::tree::{Id, Object, Property, Rest, Tree, Types};
+use super::super::tree::{Id, Object, Property, Rest, Types};
 use super::{Checker, Unknown};
 use crate::nearest::nearest;
 
@@ -23,7 +23,8 @@ impl Checker<'_> {
         path: &Path<'_>,
     ) {
         self.spend(object.properties.len());
-        let given = self.seat(object, entries, path);
+        let places: Vec<Option<usize>> = entries.iter().map(|(key, _)| object.find(key)).collect();
+        let given = self.given(object, entries, &places, path);
         let missing: Vec<&Property> = object
             .properties
             .iter()
@@ -40,7 +41,8 @@ impl Checker<'_> {
         self.count(object, entries.len(), path);
         let alone = entries
             .iter()
-            .filter(|(key, _)| is_unknown(object, key))
+            .zip(&places)
+            .filter(|((key, _), place)| place.is_none() && is_unknown(object, key))
             .count()
             == 1;
         let mut next = 0;
@@ -50,12 +52,13 @@ impl Checker<'_> {
             if self.is_over() {
                 return true;
             }
+            self.spend(object.patterns.len());
             for (pattern, id) in &object.patterns {
                 if pattern.is_match(key) {
                     self.check(*id, value, &path.key(key, false));
                 }
             }
-            let Some(place) = object.find(key) else {
+            let Some(place) = places[at] else {
                 return match object.rest {
                     Rest::Closed if is_unknown(object, key) => {
                         self.unknown(object, key, value, &missing, alone, path)
@@ -83,21 +86,20 @@ impl Checker<'_> {
     }
 
     /// Returns, for each property, the entry that is meant for it.
-    fn seat(
+    fn given(
         &mut self,
         object: &Object,
         entries: &[Entry<'_>],
+        places: &[Option<usize>],
         path: &Path<'_>,
     ) -> Vec<Option<usize>> {
         let mut given: Vec<Option<usize>> = vec![None; object.properties.len()];
-        for (at, (key, _)) in entries.iter().enumerate() {
-            let Some(place) = object.find(key) else {
-                continue;
-            };
+        for (at, place) in places.iter().enumerate() {
+            let Some(place) = *place else { continue };
             match given[place] {
                 None => given[place] = Some(at),
-                Some(first) => self.problem(&path.key(key, false), || {
-                    let other = path.key(&entries[first].0, false).pointer();
+                Some(first) => self.problem(&path.key(&entries[at].0, false), || {
+                    let other = path.key(&entries[first].0, false).shown();
                     format!("another name for {other}; send one of the two")
                 }),
             }
@@ -121,13 +123,34 @@ impl Checker<'_> {
         let absent = !property.required
             && self.coerce != Coerce::Strict
             && coerce::is_nothing(value)
-            && (matches!(value, Json::Null) || !takes_text(self.tree, property.shape, 0))
+            && (matches!(value, Json::Null) || !self.takes_text(property.shape, 0))
             && !self.fits(property.shape, value, path);
         if absent {
             let text = format!("{} became absent", value.to_text());
             self.note(&path.key(&property.name, false), text);
         }
         absent
+    }
+
+    /// Tells whether free text may stand here, so that the text "null" is a text.
+    fn takes_text(&mut self, id: Id, depth: usize) -> bool {
+        self.spend(1);
+        if depth == 4 || self.is_over() {
+            return true;
+        }
+        let shape = self.tree.shape(self.tree.resolve(id));
+        if !shape.types.has(Types::STRING) || shape.members.is_some() || shape.never {
+            return false;
+        }
+        let branches = shape.branches();
+        let all = shape
+            .all
+            .iter()
+            .all(|part| self.takes_text(*part, depth + 1));
+        all && (branches.is_empty()
+            || branches
+                .iter()
+                .any(|branch| self.takes_text(*branch, depth + 1)))
     }
 
     /// Judges an entry that nobody declared; returns whether it stays.
@@ -154,7 +177,7 @@ impl Checker<'_> {
         }
         self.problem(&here, || match meant {
             Some(name) => {
-                let pointer = path.key(name, false).pointer();
+                let pointer = path.key(name, false).shown();
                 format!("unknown parameter; did you mean {pointer}?")
             }
             None => "unknown parameter".to_owned(),
@@ -193,26 +216,7 @@ fn matched(object: &Object, key: &str) -> bool {
         .any(|(pattern, _)| pattern.is_match(key))
 }
 
+/// Tells whether a key that is no property's may not be there.
 fn is_unknown(object: &Object, key: &str) -> bool {
-    object.rest == Rest::Closed && object.find(key).is_none() && !matched(object, key)
-}
-
-/// Tells whether free text may stand here, so that the text "null" is a text.
-fn takes_text(tree: &Tree, id: Id, depth: usize) -> bool {
-    if depth == 4 {
-        return true;
-    }
-    let shape = tree.shape(tree.resolve(id));
-    if !shape.types.has(Types::STRING) || shape.members.is_some() || shape.never {
-        return false;
-    }
-    let branches = shape.branches();
-    let all = shape
-        .all
-        .iter()
-        .all(|part| takes_text(tree, *part, depth + 1));
-    all && (branches.is_empty()
-        || branches
-            .iter()
-            .any(|branch| takes_text(tree, *branch, depth + 1)))
+    object.rest == Rest::Closed && !matched(object, key)
 }

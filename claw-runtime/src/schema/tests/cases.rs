@@ -498,30 +498,52 @@ fn secret_values_show_nowhere() {
             "token": {"type": "integer"},
             "inner": {"type": "object", "properties": {"key": {"type": "integer", "format": "password"}}},
             "list": {"type": "array", "items": {"type": "integer"}},
+            "either": {"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}]},
         },
         "additionalProperties": false,
     }))
     .with_secret(&["token", "list"]);
-    for text in [
-        r#"{"token":"hunter2"}"#,
-        r#"{"token":["hunter2"]}"#,
-        r#"{"token":"{hunter2"}"#,
-        r#"{"list":["hunter2"]}"#,
-        r#"{"inner":{"key":"hunter2"}}"#,
-        r#"{"token":"hunter2""#,
-        r#"{"token":1,"token":"hunter2"}"#,
-        r#""hunter2""#,
-        r#""{\"token\":hunter2}""#,
+    let parts = Schema::parse(&json!({"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [
+        {"properties": {"token": {"type": "integer"}, "a": true}, "required": ["a"]},
+        {"properties": {"token": {"type": "integer"}, "b": {"type": "string"}}, "required": ["b"]},
+    ]}}}))
+    .with_secret(&["token"]);
+    for (schema, text) in [
+        (&schema, r#"{"token":"hunter2"}"#),
+        (&schema, r#"{"token":["hunter2"]}"#),
+        (&schema, r#"{"token":"{hunter2"}"#),
+        (&schema, r#"{"list":["hunter2"]}"#),
+        (&schema, r#"{"inner":{"key":"hunter2"}}"#),
+        (&schema, r#"{"inner":[{"key":"hunter2"}]}"#),
+        (&schema, r#"{"inner":"{\"key\":hunter2}"}"#),
+        (&schema, r#"{"either":{"key":"hunter2"}}"#),
+        (&schema, r#"{"token":"hunter2""#),
+        (&schema, r#"{"token":1,"token":"hunter2"}"#),
+        (&schema, r#""hunter2""#),
+        (&schema, r#""{\"token\":hunter2}""#),
+        (&parts, r#"{"token":"hunter2"}"#),
+        (&parts, r#"{"token":"hunter2","b":"x"}"#),
     ] {
-        let report = validate(&schema, text, Coerce::Safe, Unknown::Refuse)
+        let report = validate(schema, text, Coerce::Safe, Unknown::Refuse)
             .unwrap_err()
-            .report("login", &schema);
+            .report("login", schema);
         assert!(!report.contains("unter2"), "{report}");
     }
-    assert_eq!(
-        outcome(&schema, r#"{"token":"42"}"#, Coerce::Safe, Unknown::Refuse),
-        "{\"token\":42}\n/token: string became number"
-    );
+    for (text, expected) in [
+        (
+            r#"{"token":"42"}"#,
+            "{\"token\":42}\n/token: string became number",
+        ),
+        (
+            r#"{"inner":"{}"}"#,
+            "{\"inner\":{}}\n/inner: string became object",
+        ),
+    ] {
+        assert_eq!(
+            outcome(&schema, text, Coerce::Safe, Unknown::Refuse),
+            expected
+        );
+    }
 }
 
 #[test]
@@ -540,56 +562,5 @@ fn recursive_schemas_check_every_level() {
             Unknown::Refuse
         ),
         "! /kids/0/kids/0/name: required, missing (string)\n! /kids/0/kids/0/nam: unknown parameter; did you mean /kids/0/kids/0/name?"
-    );
-}
-
-#[test]
-fn hostile_schemas_end() {
-    let around = Schema::parse(&json!({"$ref": "#"}));
-    assert!(outcome(&around, "{}", Coerce::Safe, Unknown::Refuse).starts_with("! : "));
-    let twice =
-        Schema::parse(&json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "string"}]}));
-    assert!(outcome(&twice, "{}", Coerce::Safe, Unknown::Refuse).starts_with("! : "));
-    let mut doubling = json!({"type": "string"});
-    for _ in 0..60 {
-        doubling =
-            json!({"anyOf": [doubling.clone(), {"allOf": [{"$ref": "#/$defs/x"}]}], "$defs": {}});
-    }
-    let doubling = Schema::parse(
-        &json!({"anyOf": [doubling], "$defs": {"x": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}}),
-    );
-    assert!(outcome(&doubling, "{}", Coerce::Lenient, Unknown::Drop).starts_with("! : "));
-    let wrap = |inner: Value| {
-        Value::Object(
-            [("allOf".to_owned(), Value::Array(vec![inner]))]
-                .into_iter()
-                .collect(),
-        )
-    };
-    let deep = (0..500).fold(json!({}), |inner, _| wrap(inner));
-    assert_eq!(
-        outcome(&Schema::parse(&deep), "{}", Coerce::Safe, Unknown::Refuse),
-        "{}"
-    );
-}
-
-#[test]
-fn arguments_of_many_parts_take_linear_time() {
-    let schema = Schema::parse(&json!({
-        "properties": {"list": {"type": "array", "uniqueItems": true, "items": {"anyOf": [{"type": "integer"}, {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": false}]}}},
-    }));
-    let list: Vec<Value> = (0..50_000).map(|at| json!({"a": at})).collect();
-    let text = json!({"list": list}).to_string();
-    assert!(validate(&schema, &text, Coerce::Safe, Unknown::Refuse).is_ok());
-    let keys: String = (0..50_000).map(|at| format!(",\"k{at}\":1")).collect();
-    let closed =
-        Schema::parse(&json!({"properties": {"parameter": {}}, "additionalProperties": false}));
-    let text = format!("{{\"parameter\":1{keys}}}");
-    assert_eq!(
-        validate(&closed, &text, Coerce::Safe, Unknown::Drop)
-            .unwrap()
-            .notes
-            .len(),
-        50_000
     );
 }

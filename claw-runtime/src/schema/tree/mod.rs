@@ -5,7 +5,7 @@
 //! let through, since a server that sent the schema checks again. Shapes stand in one list and refer to each other by
 //! place, so a recursive schema is an ordinary one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
@@ -48,13 +48,24 @@ impl Schema {
             return self;
         }
         let mut tree = Arc::unwrap_or_clone(self.tree);
-        let root = tree.root;
-        if let Some(object) = &mut tree.shapes[root].object {
-            for property in &mut object.properties {
-                if names.contains(&property.name.as_str()) {
-                    property.secret = true;
-                    tree.secrets = true;
-                }
+        tree.secrets = true;
+        // The parameters may stand in parts of the root.
+        let mut parts = vec![tree.root];
+        let mut seen = HashSet::new();
+        while let Some(id) = parts.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let shape = &mut tree.shapes[id];
+            for part in [&shape.all, &shape.any, &shape.one] {
+                parts.extend_from_slice(part);
+            }
+            for property in shape
+                .object
+                .iter_mut()
+                .flat_map(|object| &mut object.properties)
+            {
+                property.secret |= names.contains(&property.name.as_str());
             }
         }
         Self {
@@ -143,6 +154,14 @@ impl Shape {
     /// Tells whether any value fits.
     pub(super) fn is_plain(&self) -> bool {
         self.is_bare() && self.all.is_empty()
+    }
+
+    /// Tells whether the properties and types are all there is, so that writing them out says everything.
+    pub(super) fn is_closed_form(&self) -> bool {
+        let map = self.object.as_deref().is_some_and(|object| {
+            matches!(object.rest, Rest::Of(_)) || !object.patterns.is_empty()
+        });
+        !map && self.members.is_none() && self.all.is_empty() && self.branches().is_empty()
     }
 
     /// Returns the branches of `anyOf` or else of `oneOf`.
@@ -263,10 +282,21 @@ pub(super) struct Object {
     pub(super) most: Option<usize>,
 }
 
+/// Most properties that are looked through one by one.
+const FEW: usize = 16;
+
 impl Object {
     /// Returns the place of the property that is read under `key`.
     pub(super) fn find(&self, key: &str) -> Option<usize> {
-        self.places.get(key).copied()
+        if self.properties.len() > FEW {
+            return self.places.get(key).copied();
+        }
+        let properties = || self.properties.iter();
+        properties()
+            .position(|property| property.name == key)
+            .or_else(|| {
+                properties().position(|property| property.aliases.iter().any(|name| name == key))
+            })
     }
 
     /// Returns the names of the properties, in order.
