@@ -218,6 +218,8 @@ pub(super) fn is_stop(name: &str) -> bool {
             | "end_of_sentence"
             | "end_of_turn"
             | "end_of_turn_token"
+            | "observation"
+            | "user"
             | "return"
             | "eos"
     )

@@ -26,7 +26,23 @@ impl Scan<'_> {
             self.done(at);
             return true;
         }
-        self.payload(start, at, Some(open)) || self.pairs(start, at)
+        self.payload(start, at, Some(open)) || self.named_tags(start, at) || self.pairs(start, at)
+    }
+
+    /// Handles `<tool_code>`: calls as Python. Other code is not run.
+    pub(super) fn code(&mut self, open: &Mark<'_>) -> bool {
+        let start = self.position();
+        if self.payload(start, open.end, None) {
+            return true;
+        }
+        let Some(end) = self.find_ahead(open.end, "</tool_code>") else {
+            return false;
+        };
+        let code = self.text[open.end..end].trim_start();
+        let fault = self.tools.unknown(code.lines().next().unwrap_or_default());
+        self.push(start, [Err(fault)]);
+        self.done(end);
+        true
     }
 
     /// Reads the calls at `at`, behind a marker at `start`; `false` when there are none and the marker is only a word.
@@ -146,8 +162,10 @@ impl Scan<'_> {
         if rest.is_empty() || marker.is_some() || marker::is_started(rest) {
             return true;
         }
-        // Text on the next line, unless it stands before the end of this very tag.
-        self.text[end..next].contains('\n')
+        // Text, unless it stands before the end of this very tag, or might be the rest of a string that a stray
+        // quotation mark ended.
+        let line = rest.lines().next().unwrap_or_default();
+        (self.text[end..next].contains('\n') || !line.contains(['"', '{', '}', '[', ']']))
             && !tag.is_some_and(|tag| {
                 let tag = format!("{tag}>");
                 rest.find(&tag).is_some_and(|at| rest[..at].ends_with("</"))

@@ -27,8 +27,10 @@ const NAMES: [&str; 7] = [
     "action",
 ];
 /// Keys under which models write the arguments.
-const ARGUMENTS: [&str; 9] = [
+const ARGUMENTS: [&str; 11] = [
     "arguments",
+    "argument",
+    "kwargs",
     "parameters",
     "args",
     "input",
@@ -39,8 +41,11 @@ const ARGUMENTS: [&str; 9] = [
     "function_arguments",
 ];
 /// Keys that hold calls as they are.
-const WRAPPERS: [&str; 5] = [
+const WRAPPERS: [&str; 8] = [
     "function",
+    "tool",
+    "call",
+    "calls",
     "tool_calls",
     "tool_call",
     "function_call",
@@ -173,6 +178,7 @@ impl<'a> Tools<'a> {
                     && request
                         .name
                         .is_some_and(|name| self.resolve(name).is_some())
+                    && !request.is_data()
             });
         calls.then(|| {
             requests
@@ -305,6 +311,23 @@ struct Request<'j> {
     /// Whether there are two names, or two kinds of arguments.
     two: bool,
     others: Vec<&'j str>,
+}
+
+impl Request<'_> {
+    /// Tells whether this is data that only looks like a call: a tool's declaration, or a word about a tool.
+    fn is_data(&self) -> bool {
+        match self.arguments {
+            Some(Json::Object(entries)) => {
+                let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+                self.others.contains(&"description") || has("type") && has("properties")
+            }
+            Some(Json::Text(text)) => {
+                let text = text.trim_start();
+                !(text.is_empty() || text.starts_with('{'))
+            }
+            _ => false,
+        }
+    }
 }
 
 fn fold(name: &str) -> String {

@@ -170,7 +170,8 @@ impl Scan<'_> {
         let ended = |at: usize| {
             mark(text, at).is_some_and(|tag| tag.kind == Kind::Close && marker::is_call(&tag.name))
         };
-        if name.is_empty() || !(paired || ended(at) && self.tools.resolve(name).is_some()) {
+        let known = self.is_fresh() || self.tools.resolve(name).is_some();
+        if name.is_empty() || !(paired || ended(at) && known) {
             return false;
         }
         let mut arguments = Vec::new();
@@ -199,6 +200,29 @@ impl Scan<'_> {
         self.push(start, [outcome]);
         self.done(at);
         true
+    }
+
+    /// Handles `<tool_use> <name>…</name> <arguments>{…}</arguments> </tool_use>`.
+    pub(super) fn named_tags(&mut self, start: usize, at: usize) -> bool {
+        let Some(from) = tag_at(self.text, at, Kind::Open, "name") else {
+            return false;
+        };
+        let name = self.text[from..].split('<').next().unwrap_or_default();
+        let Some(end) = tag_at(self.text, from + name.len(), Kind::Close, "name") else {
+            return false;
+        };
+        let at = self.blanks(end);
+        match mark(self.text, at) {
+            Some(tag)
+                if tag.kind == Kind::Open
+                    && matches!(tag.name.as_str(), "arguments" | "parameters" | "input") =>
+            {
+                let at = self.blanks(tag.end);
+                self.json(start, at, Some(name), None);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Handles a tag named like a tool, whose inner tags are named like its parameters; counts only as the last thing.

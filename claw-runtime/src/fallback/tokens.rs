@@ -40,7 +40,7 @@ impl Scan<'_> {
                 _ => break,
             }
         }
-        if next == self.text.len() {
+        if next == self.text.len() && (self.is_fresh() || !name.is_empty()) {
             self.broken(start, next, true, "", Some(&name), None);
             return true;
         }
@@ -74,6 +74,7 @@ impl Scan<'_> {
             | "end"
             | "call"
             | "/tool_call"
+            | "assistant"
             | "start_response"
             | "end_response"
             | "im_start"
@@ -129,6 +130,13 @@ impl Scan<'_> {
             return self.skip_token(open);
         };
         let header = &self.text[open.end..header_end];
+        if open.name == "start" && !header.trim_start().starts_with("assistant") {
+            // Somebody else speaks, as a tool or the user would.
+            self.flush(start);
+            self.invented = true;
+            self.done(self.text.len());
+            return true;
+        }
         let recipient = header.split_once("to=").map(|(_, name)| {
             let end = name
                 .find(|c: char| c.is_whitespace() || c == '<')
