@@ -28,12 +28,14 @@ impl Complaint {
             Value::Array(list) => list.first()?,
             document => document,
         };
-        let error = match document.get("error") {
-            None | Some(Value::Null | Value::Bool(false)) => {
-                document.get("errors").and_then(|list| list.get(0))
-            }
-            error => error,
+        // Some gateways put an empty error beside every answer.
+        let is_said = |error: &&Value| {
+            !matches!(error, Value::Null | Value::Bool(false))
+                && **error != Value::from("")
+                && error.as_object().is_none_or(|fields| !fields.is_empty())
         };
+        let error = document.get("error").filter(is_said);
+        let error = error.or_else(|| document.get("errors").and_then(|list| list.get(0)));
         match error {
             Some(Value::String(message)) => return Some(Self::of(document, message.clone())),
             Some(error @ Value::Object(_)) => return Some(Self::of(error, sentence(error))),
@@ -358,6 +360,8 @@ mod tests {
         }
         for body in [
             json!({"choices": [], "error": null}),
+            json!({"choices": [], "error": ""}),
+            json!({"choices": [], "error": {}, "errors": []}),
             json!({}),
             json!(1),
             json!([]),
