@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::repair::quoted;
+use super::resolve::schema_of;
 use super::{Fault, FaultCode};
 use crate::tool::Tool;
 
@@ -115,7 +116,7 @@ pub(super) fn unknown_tool<'a>(name: &str, tools: impl Iterator<Item = &'a Tool>
 
 /// Returns the form of a call of `tool`, with the names of its required parameters.
 fn example(tool: &Tool) -> String {
-    let schema: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+    let schema = schema_of(tool);
     let required: Vec<&str> = schema["required"]
         .as_array()
         .into_iter()
