@@ -97,42 +97,38 @@ impl Scan<'_> {
             return rest.starts_with('{') && self.payload(start, at, None) && self.acted();
         };
         let line = rest.lines().next().unwrap_or_default().trim();
-        let outcome = if rest.starts_with(['{', '[', '"']) {
-            self.input_json(at)
-        } else if rest.is_empty() && !input.contains('\n') {
-            Err((at, true, ""))
-        } else if rest.is_empty() || line.starts_with(OBSERVATION) {
-            Ok((Json::Text(String::new()), at))
-        } else {
-            let text = if line == "N/A" { "" } else { line };
-            Ok((Json::Text(text.to_owned()), at + line.len()))
-        };
-        match outcome {
-            Ok((arguments, end)) => {
-                let outcome = self.tools.call(name, &arguments);
-                self.push(start, [outcome]);
-                self.done(end);
+        let tool = self.tools.resolve(name);
+        let read = if rest.starts_with(['{', '[', '"']) {
+            match repair::read(self.text, at, Style::Loose) {
+                Ok(read) => Ok(read),
+                Err(broken) => return self.failed(start, &broken, tool) && self.acted(),
             }
-            Err((at, cut, why)) => self.broken(start, at, cut, why, Some(name), None),
-        }
+        } else if rest.is_empty() && !input.contains('\n') {
+            return self.cut(start, tool) && self.acted();
+        } else {
+            let none = line == "N/A" || line.starts_with(OBSERVATION);
+            let text = if none { "" } else { line };
+            Err((Json::Text(text.to_owned()), at + text.len()))
+        };
+        let (arguments, end) = match read {
+            Err(text) => text,
+            Ok(read) => {
+                let behind = self.text[read.end..].trim_start_matches(['}', ' ', '`', ')']);
+                let ends = behind.is_empty()
+                    || behind.starts_with(['\n', '\r'])
+                    || marker::mark(behind, 0)
+                        .is_some_and(|mark| mark.begins() || mark.ends_call());
+                if read.implied || !ends {
+                    let why = "something else follows the JSON, or a bracket is missing";
+                    return self.broken(start, read.end, why, tool) && self.acted();
+                }
+                (read.json, self.text.len() - behind.len())
+            }
+        };
+        let outcome = self.tools.call(name, &arguments);
+        self.push(start, [outcome]);
+        self.done(end);
         self.acted()
-    }
-
-    /// Reads an action's input at `at`, with where the text goes on; or says where and why not, and whether it is cut.
-    fn input_json(&self, at: usize) -> Result<(Json, usize), (usize, bool, &'static str)> {
-        let read = repair::read(self.text, at, Style::Loose)
-            .map_err(|broken| (broken.at, broken.cut, broken.why))?;
-        if read.implied {
-            return Err((read.end, false, "a bracket is missing"));
-        }
-        let behind = self.text[read.end..].trim_start_matches(['}', ' ', '`', ')']);
-        let ends = behind.is_empty()
-            || behind.starts_with(['\n', '\r'])
-            || marker::mark(behind, 0).is_some();
-        if !ends {
-            return Err((read.end, false, "something else follows the JSON"));
-        }
-        Ok((read.json, self.text.len() - behind.len()))
     }
 
     fn acted(&mut self) -> bool {

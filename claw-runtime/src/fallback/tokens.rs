@@ -41,14 +41,12 @@ impl Scan<'_> {
             }
         }
         if next == self.text.len() && (self.is_fresh() || !name.is_empty()) {
-            self.broken(start, next, true, "", Some(&name), None);
-            return true;
+            return self.cut(start, self.tools.resolve(&name));
         }
         if name.is_empty() || !self.text[next..].starts_with('{') {
             return false;
         }
-        self.json(start, next, Some(&name), None);
-        true
+        self.json(start, next, Some(&name), None)
     }
 
     /// Handles a special token.
@@ -99,11 +97,7 @@ impl Scan<'_> {
         let separator =
             self.next_token(open.end, HEADER, &["tool_sep", "tool_call_argument_begin"]);
         let Some((head_end, after)) = separator else {
-            if self.payload(start, open.end, None) {
-                return true;
-            }
-            self.broken(start, self.text.len(), true, "", None, None);
-            return true;
+            return self.payload(start, open.end, None) || self.cut(start, None);
         };
         let head = self.text[open.end..head_end].trim();
         let (name, at) = if head == "function" {
@@ -115,8 +109,7 @@ impl Scan<'_> {
             (head, after)
         };
         let (name, at) = (name.to_owned(), self.inside_fence(self.blanks(at)));
-        self.json(start, at, Some(&name), None);
-        true
+        self.json(start, at, Some(&name), None)
     }
 
     /// Handles a Harmony message: a header, `<|message|>`, a body.
@@ -145,21 +138,18 @@ impl Scan<'_> {
         });
         if let Some(name) = recipient {
             let at = self.blanks(body);
-            self.json(start, at, Some(&name), None);
-            return true;
+            return self.json(start, at, Some(&name), None);
         }
         if header.contains("analysis") {
             let end = self.next_token(body, usize::MAX, &["end", "start", "channel", "return"]);
             // The next message's header is still to be read.
             let end = end.map(|(at, end)| {
-                (
-                    at,
-                    if self.text[at..end].contains("end") {
-                        end
-                    } else {
-                        at
-                    },
-                )
+                let next = if self.text[at..end].contains("end") {
+                    end
+                } else {
+                    at
+                };
+                (at, next)
             });
             if self.reasoning_block(body, end) {
                 return true;

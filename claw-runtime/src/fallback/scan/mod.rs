@@ -7,10 +7,11 @@ mod bare;
 mod quoted;
 mod reasoning;
 
+use super::fault;
 use super::marker::{self, Kind, Mark, mark};
 use super::repair::{is_all_blank, is_blank};
 use super::resolve::{Outcome, Tools};
-use super::{Fault, FoundCall};
+use super::{Fault, FaultCode, FoundCall};
 
 /// What is scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,17 +322,29 @@ impl<'a> Scan<'a> {
 
     /// Drops an end tag that belongs to the call before; behind other JSON it tells that a call was meant.
     fn stray(&mut self, mark: &Mark<'_>) -> bool {
-        let known = marker::is_call(&mark.name)
-            || marker::is_parameter(&mark.name)
-            || matches!(mark.name.as_str(), "arguments" | "parameters" | "input")
-            || matches!(mark.name.as_str(), "function" | "invoke" | "tool_code");
+        let known = marker::is_end(&mark.name) || marker::is_parameter(&mark.name);
         if !(known && self.quiet) {
-            self.unmarked |= marker::is_call(&mark.name) && self.text[..self.at].ends_with('}');
+            if marker::is_call(&mark.name) && self.text[..self.at].ends_with('}') {
+                self.unmarked = true;
+                self.doubt();
+            }
             return false;
         }
         self.flush(self.at);
         self.done(mark.end);
         true
+    }
+
+    /// A call ends here that began nowhere: the one before may have ended too early, at a mark inside its string.
+    fn doubt(&mut self) {
+        if self.calls.pop().is_some() {
+            self.add([Err(fault::fault(
+                FaultCode::InvalidJson,
+                "The last tool call was not run: it has two ends. Quotation marks inside a string must be escaped."
+                    .to_owned(),
+                None,
+            ))]);
+        }
     }
 
     /// Ends the reply at a token that ends what a model says.

@@ -58,10 +58,8 @@ impl Scan<'_> {
         };
         let mut length = ticks;
         let mut at = 0;
-        while ticks <= LONGEST_RUN {
-            let Some(next) = inner[at..].find(['`', '\n']) else {
-                break;
-            };
+        let searched = if ticks <= LONGEST_RUN { inner } else { "" };
+        while let Some(next) = searched[at..].find(['`', '\n']) {
             at += next;
             if inner[at..].starts_with(stop) {
                 break;
