@@ -1,4 +1,5 @@
 //! `#[tool]` end to end: schema, reading, injection, results.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 

@@ -57,6 +57,7 @@ impl Property {
     /// that the compiler reports a type that cannot be read once.
     pub(crate) fn via(&self, p: &TokenStream) -> TokenStream {
         let ty = &self.ty;
+        let p = located(p, ty.span());
         quote_spanned!(ty.span()=> #p::via(&<#p::Probe<'_, #ty>>::VIA))
     }
 
@@ -190,6 +191,18 @@ pub(crate) fn slots<'a>(properties: impl IntoIterator<Item = &'a Property>) -> V
         format_ident!("slot{at}", span = span)
     };
     properties.into_iter().enumerate().map(slot).collect()
+}
+
+/// Returns `tokens` as if they stood at `span`: an error in an expression is reported at its first token.
+pub(crate) fn located(tokens: &TokenStream, span: Span) -> TokenStream {
+    tokens
+        .clone()
+        .into_iter()
+        .map(|mut token| {
+            token.set_span(span);
+            token
+        })
+        .collect()
 }
 
 /// Checks names and counts of all properties of one object.

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::model::{Body, Input, Shape, Tagging, Variant};
-use crate::property::{Property, slots};
+use crate::property::{Property, located, slots};
 
 /// Returns the implementation.
 pub(crate) fn input(ident: &Ident, input: &Input, p: &TokenStream) -> TokenStream {
@@ -185,6 +185,7 @@ fn fields(
 }
 
 fn owned(property: &Property, slot: &Ident, p: &TokenStream) -> TokenStream {
+    let p = located(p, property.ty.span());
     quote_spanned!(property.ty.span()=> #p::owned(&mut #slot)?)
 }
 

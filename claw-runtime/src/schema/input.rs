@@ -239,7 +239,7 @@ impl<'h, T: Any + Send + Sync> Param<'h> for State<'h, T> {
 /// Asks the type system what `T` is: [`Probe::VIA`] is [`Native`] for a [`Param`] and [`Schemars`] for anything else.
 ///
 /// The inherent constant wins where its bound holds, the trait's stands in where it does not; no name is compared.
-pub struct Probe<'h, T>(PhantomData<(&'h (), fn() -> T)>);
+pub struct Probe<'h, T>(PhantomData<&'h ()>, PhantomData<T>);
 
 /// A type claw reads itself.
 pub struct Native<T>(PhantomData<fn() -> T>);
@@ -351,7 +351,6 @@ pub struct Way<'h, T, H> {
     /// Returns the place for a value to come.
     pub slot: fn() -> H,
     /// Returns the value.
-    #[expect(clippy::type_complexity, reason = "it is said once")]
     pub take: fn(&'h mut H, &'h ToolContext) -> Result<T, ToolError>,
 }
 
