@@ -2,6 +2,8 @@
 //!
 //! Each test says that it skipped where its peer is not at hand. `.ci/run` installs the npm peer under `target/peer`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
