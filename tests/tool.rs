@@ -144,7 +144,8 @@ fn the_fast_path_is_strict() {
         (r#"{"a":"1"}"#, "/a: expected an integer at byte 5"),
         (r#"{"a":2147483648}"#, "/a: out of range at byte 5"),
         (r#"{"a":null}"#, "/a: expected an integer at byte 5"),
-        (r#"{"a":1"#, "expected a comma at byte 6"),
+        (r#"{"a":1"#, "text without an end at byte 6"),
+        (r#"{"a":1 "b":2}"#, "expected a comma at byte 7"),
     ] {
         assert_eq!(refused(add, text), why, "{text}");
     }

@@ -78,7 +78,7 @@ impl Property {
             let preset = match literal(default) {
                 Some(json) => quote!(#p::Preset::Json(#json)),
                 None => {
-                    let value = value(default);
+                    let value = value(default, p);
                     quote!(#p::Preset::Made(|| {
                         let mut slot = (#via.slot)();
                         slot.fill(|| #value);
@@ -172,11 +172,11 @@ impl Property {
     }
 
     /// Returns the statement that fills a default into `slot`, where there is one.
-    pub(crate) fn fill(&self, slot: &Ident) -> TokenStream {
+    pub(crate) fn fill(&self, p: &TokenStream, slot: &Ident) -> TokenStream {
         match &self.arg.default {
             None => TokenStream::new(),
             Some(default) => {
-                let value = value(default);
+                let value = value(default, p);
                 quote!(#slot.fill(|| #value);)
             }
         }
@@ -270,7 +270,7 @@ fn literal(default: &Default) -> Option<String> {
 }
 
 /// Returns the expression of a default. Text and paths are converted: a constant `&str` may stand in for a `String`.
-fn value(default: &Default) -> TokenStream {
+fn value(default: &Default, p: &TokenStream) -> TokenStream {
     match default {
         Default::OfType(span) => {
             quote_spanned!(*span=> ::core::default::Default::default())
@@ -281,9 +281,8 @@ fn value(default: &Default) -> TokenStream {
                 lit: Lit::Str(_), ..
             })),
         ) => {
-            // Of the macro and not of the user, so that clippy does not call it needless.
-            let span = Span::mixed_site().located_at(value.span());
-            quote_spanned!(span=> ::core::convert::From::from(#value))
+            let p = located(p, value.span());
+            quote_spanned!(value.span()=> #p::preset(#value))
         }
         Default::Value(value) => quote!(#value),
     }

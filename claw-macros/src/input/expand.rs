@@ -151,7 +151,7 @@ fn fields(
     let slots = slots(properties.iter().copied());
     let each = || properties.iter().zip(&slots);
     let make = each().map(|(property, slot)| property.slot(p, slot));
-    let fill = each().map(|(property, slot)| property.fill(slot));
+    let fill = each().map(|(property, slot)| property.fill(p, slot));
     let places = each().map(|(property, slot)| quote_spanned!(property.ty.span()=> &mut #slot));
     let known = tag.map(|_| quote!(&mut #p::Known,));
     let mut next = slots.iter();

@@ -376,6 +376,11 @@ pub fn owned<T, H: Owned<T>>(held: &mut H) -> Result<T, Reject> {
     })
 }
 
+/// Converts a default that was written as text or as a constant.
+pub fn preset<T: From<U>, U>(value: U) -> T {
+    value.into()
+}
+
 /// Returns the schema of a field without a name.
 ///
 /// # Panics

@@ -435,8 +435,10 @@ mod tests {
             },
         )];
         let rendered = object(PROPERTIES);
-        let reference = &rendered.value["properties"]["tree"]["$ref"];
-        assert_eq!(reference, &json!("#/$defs/Tree"));
+        assert_eq!(
+            rendered.value["properties"]["tree"]["properties"]["children"]["items"],
+            json!({"$ref": "#/$defs/Tree"})
+        );
         assert_eq!(
             rendered.value["$defs"]["Tree"]["properties"]["children"]["items"],
             json!({"$ref": "#/$defs/Tree"})

@@ -372,7 +372,7 @@ pub fn parse<'de>(
     if cursor.peek() == Some(b'{') {
         members(&mut cursor, properties, slots)?;
     } else if cursor.peek().is_none() || cursor.null() {
-        finish(&cursor, properties, slots)?;
+        finish(&cursor, properties, slots, 0)?;
     } else {
         return Err(cursor.reject("expected an object"));
     }
@@ -396,10 +396,13 @@ pub fn members<'de>(
     while cursor.more(b'}', first)? {
         first = false;
         let start = cursor.position();
-        let key = cursor.key()?;
-        let Some(at) = position(properties, &key, next) else {
-            cursor.rewind(start);
-            return Err(cursor.reject("unknown parameter"));
+        // Models mostly keep the declared order.
+        while properties.get(next).is_some_and(|next| next.node.is_none()) {
+            next += 1;
+        }
+        let at = match properties.get(next) {
+            Some(property) if cursor.key_is(property.name) => next,
+            _ => position(cursor, properties, start)?,
         };
         let property = &properties[at];
         let bit = 1 << (at % MOST);
@@ -419,16 +422,23 @@ pub fn members<'de>(
         slot.read(cursor, property.bounds)
             .map_err(|reject| named(property, reject))?;
     }
-    finish(cursor, properties, slots)
+    finish(cursor, properties, slots, seen)
 }
 
+/// Fills in the optional values that were not `seen`, a bit a property.
+#[inline]
 fn finish<'de>(
     cursor: &Cursor<'de>,
     properties: &'static [Property],
     slots: &mut [&mut dyn Slot<'de>],
+    seen: u64,
 ) -> Result<(), Reject> {
-    for (property, slot) in properties.iter().zip(slots) {
-        if !property.has_default() && !slot.finish() {
+    if seen.count_ones() as usize == properties.len() {
+        return Ok(());
+    }
+    for (at, (property, slot)) in properties.iter().zip(slots).enumerate() {
+        let settled = seen & (1 << (at % MOST)) != 0 || property.has_default();
+        if !settled && !slot.finish() {
             return Err(named(property, cursor.reject("required, missing")));
         }
     }
@@ -443,17 +453,18 @@ fn named(property: &Property, reject: Reject) -> Reject {
     }
 }
 
-/// Finds a property by name. Models mostly keep the declared order, so the search starts at `next`.
-#[inline]
-fn position(properties: &[Property], key: &str, next: usize) -> Option<usize> {
-    if let Some(property) = properties.get(next)
-        && property.name == key
-        && property.node.is_some()
-    {
-        return Some(next);
-    }
+/// Reads a name and finds its property.
+fn position(
+    cursor: &mut Cursor<'_>,
+    properties: &[Property],
+    start: usize,
+) -> Result<usize, Reject> {
+    let key = cursor.key()?;
     let is = |property: &Property| {
-        property.node.is_some() && (property.name == key || property.aliases.contains(&key))
+        property.node.is_some() && (property.name == key || property.aliases.contains(&&*key))
     };
-    properties.iter().position(is)
+    properties.iter().position(is).ok_or_else(|| {
+        cursor.rewind(start);
+        cursor.reject("unknown parameter")
+    })
 }

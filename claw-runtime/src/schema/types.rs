@@ -24,11 +24,12 @@ macro_rules! integers {
             #[inline]
             fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
                 let start = cursor.position();
-                let (negative, size) = cursor.integer()?;
-                let value = match (negative, i128::try_from(size)) {
-                    (true, Ok(size)) => Self::try_from(-size).ok(),
-                    (true, Err(_)) => least(size).and_then(|least| Self::try_from(least).ok()),
-                    (false, _) => Self::try_from(size).ok(),
+                let value = match cursor.short_integer() {
+                    Some(value) => Self::try_from(value).ok(),
+                    None => match cursor.integer()? {
+                        (false, size) => Self::try_from(size).ok(),
+                        (true, size) => negated(size).and_then(|value| Self::try_from(value).ok()),
+                    },
                 };
                 value.ok_or_else(|| out_of_range(cursor, start))
             }
@@ -45,9 +46,8 @@ macro_rules! integers {
     )*};
 }
 
-/// Returns the least `i128` when its magnitude is `size`.
-fn least(size: u128) -> Option<i128> {
-    (size == i128::MIN.unsigned_abs()).then_some(i128::MIN)
+fn negated(size: u128) -> Option<i128> {
+    0_i128.checked_sub_unsigned(size)
 }
 
 #[cold]
