@@ -50,6 +50,10 @@
 //! folder's `claw.toml` or the file named by `--config`, environment variables (`CLAW_MODEL`, `CLAW_LIMITS_ROUNDS`, …),
 //! and flags. Secrets never stand in a file: it names the variable or the file that holds one.
 //!
+//! The working folder's file is not trusted, as it may have come with somebody else's repository: it may narrow what the
+//! agent does, and not widen it or choose where a key goes. `--config claw.toml` trusts it for one run; `doctor` shows
+//! which files were read and what was ignored.
+//!
 #![doc = concat!("```toml\n", include_str!("config/claw.toml"), "```")]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

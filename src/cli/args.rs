@@ -36,6 +36,10 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "NAME")]
     profile: Option<String>,
 
+    /// Let tool calls travel this way: native, prompt (as text, for models without tool calling), chat (no tools)
+    #[arg(long, global = true, value_name = "HOW")]
+    protocol: Option<String>,
+
     /// Send messages without the stamp of local time
     #[arg(long, global = true)]
     no_stamp: bool,
@@ -161,6 +165,7 @@ impl Args {
             ("--model", &["model"] as &'static [_], text(&self.model)),
             ("--base-url", &["base_url"], text(&self.base_url)),
             ("--profile", &["policy", "profile"], text(&self.profile)),
+            ("--protocol", &["protocol"], text(&self.protocol)),
             (
                 "--workspace",
                 &["workspace"],

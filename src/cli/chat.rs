@@ -208,7 +208,8 @@ impl Chat {
             Ok(choice) => {
                 self.agent = self
                     .agent
-                    .with_model(choice.provider.clone(), choice.name.clone());
+                    .with_model(choice.provider.clone(), choice.name.clone())
+                    .with_protocol(choice.protocol);
                 // The same conversation, opened by the new agent.
                 let id = self.session.id().to_owned();
                 self.session = self.agent.session(&id).await?;

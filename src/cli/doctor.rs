@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use claw_runtime::event::Verdict;
+use claw_runtime::provider::Protocol;
 
 use super::args::Args;
 use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::setup::{Setup, linked};
-use super::terminal::{BAD, GOOD, Screen};
+use super::terminal::{ASK, BAD, GOOD, Screen};
 use super::text;
 use crate::config::{Sources, load};
 use crate::program::Program;
@@ -69,7 +70,15 @@ impl Report {
                 let files: Vec<String> = loaded
                     .files
                     .iter()
-                    .map(|file| file.display().to_string())
+                    .map(|file| {
+                        let trusted = loaded.untrusted.as_ref() != Some(file);
+                        let how = if trusted {
+                            "trusted"
+                        } else {
+                            "may only narrow"
+                        };
+                        format!("{} ({how})", file.display())
+                    })
                     .collect();
                 let found = if files.is_empty() {
                     format!("no file, defaults; looked for {}", looked_for(&sources))
@@ -77,6 +86,9 @@ impl Report {
                     files.join(", ")
                 };
                 self.check("config", Ok(found));
+                for warning in &loaded.warnings {
+                    self.line(ASK, '!', "ignored", &text::line(warning, 1_000));
+                }
                 match Setup::of(program, loaded.config) {
                     Ok(setup) => Some(setup),
                     Err(failure) => {
@@ -114,18 +126,7 @@ impl Report {
             )),
         };
         self.check("model", result);
-        let native = choice.provider.capabilities(&choice.name).native_tools;
-        self.check(
-            "protocol",
-            Ok(if setup.tools.is_empty() {
-                "chat: there are no tools to offer"
-            } else if native {
-                "native: the model is declared to take tool definitions"
-            } else {
-                "prompt: the model is declared to take none, so calls travel as text"
-            }
-            .to_owned()),
-        );
+        self.check("protocol", Ok(protocol(setup, choice)));
     }
 
     fn check(&mut self, what: &str, result: Result<String, Failure>) {
@@ -145,6 +146,30 @@ impl Report {
         let found = text::visible(found);
         let _ = writeln!(self.text, "{style}{mark}{style:#} {what:11}{found}");
     }
+}
+
+fn protocol(setup: &Setup, choice: &Choice) -> String {
+    let Some(protocol) = choice.protocol else {
+        let native = choice.provider.capabilities(&choice.name).native_tools;
+        return if setup.tools.is_empty() {
+            "chat: there are no tools to offer"
+        } else if native {
+            "native: the model is declared to take tool definitions"
+        } else {
+            "prompt: the model is declared to take none, so calls travel as text"
+        }
+        .to_owned();
+    };
+    let how = match protocol {
+        Protocol::Native => "native: tool definitions are sent",
+        Protocol::Prompt => "prompt: calls travel as text",
+        _ => "chat: no tools are offered",
+    };
+    let whose = match setup.config.protocol {
+        Some(_) => "`protocol` says so, as a setting or a flag".to_owned(),
+        None => format!("`providers.{}.protocol` says so", choice.provider.name()),
+    };
+    format!("{how}; {whose}")
 }
 
 fn looked_for(sources: &Sources) -> String {

@@ -52,6 +52,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Prints a warning: the program goes on, but not as somebody wanted.
+pub(crate) fn warn(text: &str) {
+    let _ = writeln!(
+        anstream::stderr(),
+        "warning: {}",
+        super::text::line(text, 1_000)
+    );
+}
+
 /// A failure on its way to the operator: a cause a line, the way out last.
 #[derive(Debug)]
 pub(crate) struct Failure {

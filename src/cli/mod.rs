@@ -12,6 +12,7 @@ mod json;
 mod log;
 mod model;
 mod run;
+mod service;
 mod setup;
 mod show;
 mod signal;

@@ -1,17 +1,15 @@
 //! Which model is asked: the one that is named, else the first that can be reached without being told how.
 
-use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use claw_runtime::provider::openai_chat::Quirks;
-use claw_runtime::provider::presets::{self, PRESETS, Preset};
-use claw_runtime::provider::{Capabilities, OpenAiChat, Provider};
-use secrecy::SecretString;
+use claw_runtime::nearest::nearest;
+use claw_runtime::provider::presets::PRESETS;
+use claw_runtime::provider::{Protocol, Provider};
 
 use super::exit::{Exit, Failure};
-use crate::config::{Config, ProviderConfig};
-use claw_runtime::nearest::nearest;
+use super::service::{Service, UNNAMED, variable};
+use crate::config::Config;
 
 /// A model, and why it is this one.
 #[derive(Clone)]
@@ -19,6 +17,8 @@ pub(crate) struct Choice {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) name: String,
     pub(crate) why: String,
+    /// How calls travel, where the settings say so.
+    pub(crate) protocol: Option<Protocol>,
 }
 
 impl Choice {
@@ -27,14 +27,6 @@ impl Choice {
         format!("{}:{}", self.provider.name(), self.name)
     }
 }
-
-/// Models taken where none is named; of other services the first one listed.
-const USUAL: &[(&str, &str)] = &[
-    ("openai", "gpt-5-mini"),
-    ("openrouter", "openrouter/auto"),
-    ("mistral", "mistral-medium-latest"),
-    ("qwen", "qwen-plus"),
-];
 
 /// Parts of the names of models that do not chat.
 const NO_CHAT: &[&str] = &[
@@ -49,9 +41,6 @@ const NO_CHAT: &[&str] = &[
     "transcribe",
     "ocr",
 ];
-
-/// The name of a service that is known by its address alone.
-const UNNAMED: &str = "custom";
 
 /// How long a local server may take to show that it is there.
 const KNOCK: Duration = Duration::from_millis(300);
@@ -78,6 +67,7 @@ pub(crate) async fn choose(
             provider,
             name,
             why,
+            protocol: config.protocol,
         });
     }
     if let Some(name) = config.providers.keys().next() {
@@ -127,6 +117,7 @@ pub(crate) async fn switch(
         provider: current.provider.clone(),
         name: name.to_owned(),
         why: "chosen in the chat".to_owned(),
+        protocol: current.protocol,
     })
 }
 
@@ -165,6 +156,7 @@ async fn settle(service: Service, name: String, why: &str) -> Result<Choice, Fai
     } else {
         name
     };
+    let protocol = service.protocol;
     let provider = service.connect()?;
     let name = if name.is_empty() {
         first_listed(&*provider).await?
@@ -175,6 +167,7 @@ async fn settle(service: Service, name: String, why: &str) -> Result<Choice, Fai
         provider,
         name,
         why: why.to_owned(),
+        protocol,
     })
 }
 
@@ -232,128 +225,4 @@ async fn answers(base_url: &str) -> bool {
         tokio::time::timeout(KNOCK, tokio::net::TcpStream::connect(host)).await,
         Ok(Ok(_))
     )
-}
-
-/// A service to connect to.
-struct Service {
-    name: String,
-    base_url: String,
-    key: Option<SecretString>,
-    model: String,
-    quirks: Quirks,
-    config: ProviderConfig,
-}
-
-impl Service {
-    fn is_known(config: &Config, name: &str) -> bool {
-        config.providers.contains_key(name) || presets::named(name).is_some()
-    }
-
-    /// Puts together what the settings and the table say about the service.
-    fn of(config: &Config, name: &str) -> Result<Self, Failure> {
-        let known = presets::named(name);
-        let own = config.providers.get(name).cloned().unwrap_or_default();
-        let base_url = config
-            .base_url
-            .as_ref()
-            .or(own.base_url.as_ref())
-            .map(|address| address.as_str().to_owned())
-            .or_else(|| known.map(|known| known.base_url.to_owned()))
-            .ok_or_else(|| {
-                Failure::usage(format!("provider `{name}` has no address"))
-                    .hint(format!("add `base_url` under `[providers.{name}]`"))
-            })?;
-        let model = own
-            .models
-            .first()
-            .cloned()
-            .or_else(|| {
-                let usual = USUAL.iter().find(|(provider, _)| *provider == name);
-                usual.map(|(_, model)| (*model).to_owned())
-            })
-            .unwrap_or_default();
-        Ok(Self {
-            name: name.to_owned(),
-            key: key(name, &own, known, config.base_url.is_some())?,
-            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
-            base_url,
-            model,
-            config: own,
-        })
-    }
-
-    fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
-        let native = self.config.native_tools.unwrap_or(true);
-        let mut provider = OpenAiChat::new(self.name, &self.base_url, self.key)
-            .map_err(Failure::usage)?
-            .quirks(self.quirks)
-            .declare(Capabilities {
-                native_tools: native,
-                parallel_calls: native,
-                ..Capabilities::FULL
-            });
-        for (name, value) in &self.config.headers {
-            provider = provider.header(name, value).map_err(Failure::usage)?;
-        }
-        Ok(Arc::new(provider))
-    }
-}
-
-/// Returns the key, from the file or variable that is configured, else from the variable the service is known by.
-fn key(
-    name: &str,
-    own: &ProviderConfig,
-    known: Option<&Preset>,
-    own_address: bool,
-) -> Result<Option<SecretString>, Failure> {
-    if let Some(file) = &own.key_file {
-        return key_in(file).map(Some).map_err(|what| {
-            Failure::usage(format!(
-                "key of `{name}`: cannot use `{}`: {what}",
-                file.display()
-            ))
-        });
-    }
-    let variable_name = own
-        .key_env
-        .as_ref()
-        .map(crate::config::EnvName::as_str)
-        .or(known.and_then(|known| known.key_env));
-    let Some(variable_name) = variable_name else {
-        // A service known by its address alone may want a key all the same.
-        return Ok(if name == UNNAMED {
-            variable("CLAW_API_KEY").map(Into::into)
-        } else {
-            None
-        });
-    };
-    match variable(variable_name) {
-        Some(key) => Ok(Some(key.into())),
-        // A proxy or a local stand-in may need none.
-        None if own_address && own.key_env.is_none() => Ok(None),
-        None => Err(
-            Failure::usage(format!("key of `{name}`: `{variable_name}` is not set"))
-                .hint(format!("run `export {variable_name}=…`")),
-        ),
-    }
-}
-
-fn key_in(file: &std::path::Path) -> Result<SecretString, String> {
-    let about = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !about.is_file() || about.len() > 64 * 1024 {
-        return Err("expected a small regular file that holds the key".to_owned());
-    }
-    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let key = text.trim();
-    if key.is_empty() || key.contains(char::is_control) {
-        return Err("expected one line that holds the key".to_owned());
-    }
-    Ok(key.into())
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.trim().to_owned())
-        .filter(|text| !text.is_empty())
 }

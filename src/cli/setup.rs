@@ -11,10 +11,10 @@ use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{StateMap, Workspace};
 
 use super::args::Args;
-use super::exit::Failure;
+use super::exit::{Failure, warn};
 use super::model::Choice;
 use super::stamp;
-use crate::config::{Config, Loaded, load};
+use crate::config::{Config, load};
 use crate::program::Program;
 
 /// Everything settled before a model is asked.
@@ -32,8 +32,9 @@ pub(crate) struct Setup {
 impl Setup {
     /// Reads the settings and collects the tools.
     pub(crate) fn new(program: &Program, args: &Args) -> Result<Self, Failure> {
-        let Loaded { config, .. } = load(&args.sources()?)?;
-        Self::of(program, config)
+        let loaded = load(&args.sources()?)?;
+        loaded.warnings.iter().for_each(|text| warn(text));
+        Self::of(program, loaded.config)
     }
 
     /// Collects the tools under these settings.
@@ -85,7 +86,7 @@ impl Setup {
             self.system,
             workspace.path().display()
         );
-        Ok(Agent::builder()
+        let agent = Agent::builder()
             .model(model.provider, model.name)
             .tools(self.tools.clone())
             .system(system)
@@ -94,7 +95,8 @@ impl Setup {
             .limits(self.limits.clone())
             .approval(approval)
             .workspace(Arc::new(workspace))
-            .build()?)
+            .build()?;
+        Ok(agent.with_protocol(model.protocol))
     }
 
     /// Returns the message that carries `text`, stamped unless the settings say otherwise.

@@ -55,22 +55,25 @@ pub(crate) struct Fault {
 impl Fault {
     /// Returns the error with line and column, both from 1, the column in characters.
     pub(crate) fn in_file(self, file: PathBuf, text: &str) -> ConfigError {
-        let mut start = self.at.start.min(text.len());
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let before = &text[..start];
+        let (line, column) = position(text, self.at.start);
         ConfigError::Fault {
             file,
-            line: before.matches('\n').count() + 1,
-            column: before
-                .rsplit('\n')
-                .next()
-                .map_or(0, |line| line.chars().count())
-                + 1,
+            line,
+            column,
             message: self.message,
         }
     }
+}
+
+/// Returns line and column of a byte, both from 1, the column in characters.
+pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
+    let mut start = at.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let before = &text[..start];
+    let column = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, column.chars().count() + 1)
 }
 
 /// What stands under a key.
@@ -93,6 +96,7 @@ const ROOT: &[(&str, Form)] = &[
     ("user_timezone", Form::Value),
     ("stamp", Form::Value),
     ("discover", Form::Value),
+    ("protocol", Form::Value),
     ("providers", Form::Each(PROVIDER)),
     ("policy", Form::Table(POLICY)),
     ("limits", Form::Limits),
@@ -102,7 +106,7 @@ const PROVIDER: &[(&str, Form)] = &[
     ("base_url", Form::Value),
     ("key_env", Form::Value),
     ("key_file", Form::Value),
-    ("native_tools", Form::Value),
+    ("protocol", Form::Value),
     ("headers", Form::Headers),
     ("models", Form::Value),
 ];

@@ -27,6 +27,18 @@ macro_rules! limits {
                 })*
                 limits
             }
+
+            /// Returns the names of the limits that are set higher than `bound` has them.
+            pub(super) fn raised_over(&self, bound: &Limits) -> Vec<&'static str> {
+                let ours = self.limits();
+                let mut raised = Vec::new();
+                $(if self.$name.is_some() && ours.$name > bound.$name {
+                    raised.push(stringify!($name));
+                })*
+                // The one that may be absent, which is the highest.
+                raised.retain(|name| *name != "max_output_tokens" || bound.max_output_tokens.is_some());
+                raised
+            }
         }
     };
 }

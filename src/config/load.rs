@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use claw_runtime::nearest::nearest;
 use claw_runtime::provider::presets;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::check::{ConfigError, check, plain};
+use super::trust::FolderFile;
 use super::{Config, LimitsConfig};
 
 /// A config file must not fill the memory.
@@ -27,12 +29,16 @@ pub(crate) struct Sources {
     pub(crate) flags: Vec<(&'static str, &'static [&'static str], Value)>,
 }
 
-/// The settings, and the files they come from.
+/// The settings, and where they come from.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     /// Files that were read, the strongest last.
     pub(crate) files: Vec<PathBuf>,
+    /// The one of them that is not trusted.
+    pub(crate) untrusted: Option<PathBuf>,
+    /// What was ignored, a line each.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The single values that have an environment variable `CLAW_…`.
@@ -44,8 +50,12 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_USER_TIMEZONE", &["user_timezone"]),
     ("CLAW_STAMP", &["stamp"]),
     ("CLAW_DISCOVER", &["discover"]),
+    ("CLAW_PROTOCOL", &["protocol"]),
     ("CLAW_PROFILE", &["policy", "profile"]),
 ];
+
+/// Variables that are read elsewhere.
+const OTHER_VARIABLES: &[&str] = &["CLAW_CONFIG", "CLAW_LOG", "CLAW_LOG_JSON", "CLAW_API_KEY"];
 
 /// Reads and merges all layers.
 ///
@@ -54,36 +64,59 @@ const VARIABLES: &[(&str, &[&str])] = &[
 /// Fails at the first fault of the first faulty layer. A file that nobody named may be absent.
 pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut merged = Merged::default();
-    let mut files = Vec::new();
+    // The same without the file that is not.
+    let mut trusted = Merged::default();
+    let (mut files, mut warnings, mut folder_file) = (Vec::new(), Vec::new(), None);
     let user = sources
         .user_folder
         .as_ref()
         .map(|folder| folder.join("claw.toml"));
-    let local = match &sources.named {
+    if let Some(file) = &user
+        && let Some((layer, _)) = read(file, false)?
+    {
+        files.push(file.clone());
+        merged.add(files.len(), layer.clone());
+        trusted.add(files.len(), layer);
+    }
+    let (local, is_named) = match &sources.named {
         Some(file) => (sources.working_folder.join(file), true),
         None => (sources.working_folder.join("claw.toml"), false),
     };
-    for (file, required) in user.map(|file| (file, false)).into_iter().chain([local]) {
-        if files.contains(&file) {
-            continue;
+    if !files.contains(&local)
+        && let Some((mut layer, text)) = read(&local, is_named)?
+    {
+        files.push(local.clone());
+        if is_named {
+            trusted.add(files.len(), layer.clone());
+        } else {
+            let file = FolderFile::new(local, text, user.as_deref());
+            warnings.extend(file.restrict(&mut layer, &trusted.table));
+            folder_file = Some(file);
         }
-        if let Some(layer) = read(&file, required)? {
-            files.push(file);
-            merged.add(files.len(), layer);
-        }
+        merged.add(files.len(), layer);
     }
     let (environment_rank, flags_rank) = (files.len() + 1, files.len() + 2);
     for (name, path, value) in environment(&sources.env) {
-        merged.add(environment_rank, single(&name, &path, value)?);
+        let layer = single(&name, &path, value)?;
+        merged.add(environment_rank, layer.clone());
+        trusted.add(environment_rank, layer);
     }
     for (name, path, value) in &sources.flags {
-        merged.add(flags_rank, single(name, path, value.clone())?);
+        let layer = single(name, path, value.clone())?;
+        merged.add(flags_rank, layer.clone());
+        trusted.add(flags_rank, layer);
     }
-    let config = Config::deserialize(merged.finish()).map_err(|error| ConfigError::Value {
-        name: "config".to_owned(),
-        message: error.message().to_owned(),
-    })?;
-    Ok(Loaded { config, files })
+    let mut config = merged.finish()?;
+    if let Some(file) = &folder_file {
+        file.mark(&mut config, &trusted.finish()?);
+    }
+    warnings.extend(misspelt(&sources.env, &config));
+    Ok(Loaded {
+        config,
+        files,
+        untrusted: folder_file.map(|file| file.path),
+        warnings,
+    })
 }
 
 /// The layers so far.
@@ -106,12 +139,15 @@ impl Merged {
         merge(&mut self.table, layer);
     }
 
-    fn finish(mut self) -> Table {
+    fn finish(mut self) -> Result<Config, ConfigError> {
         // `--model openai:…` over a file's `base_url` means that service, not its name and key at the file's address.
         if self.model > self.base_url && self.names_a_service() {
             self.table.remove("base_url");
         }
-        self.table
+        Config::deserialize(self.table).map_err(|error| ConfigError::Value {
+            name: "config".to_owned(),
+            message: error.message().to_owned(),
+        })
     }
 
     fn names_a_service(&self) -> bool {
@@ -124,7 +160,8 @@ impl Merged {
     }
 }
 
-fn read(file: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
+/// Returns the settings of a file, and its text.
+fn read(file: &Path, required: bool) -> Result<Option<(Table, String)>, ConfigError> {
     let unreadable = |message: String| ConfigError::Unreadable {
         file: file.to_owned(),
         message,
@@ -140,12 +177,14 @@ fn read(file: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
     if about.len() > LARGEST {
         return Err(unreadable("it is larger than 1 MiB".to_owned()));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = std::fs::read(file).map_err(|error| unreadable(error.to_string()))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     check(text).map_err(|fault| fault.in_file(file.to_owned(), text))?;
     let mut layer: Table = toml::from_str(text).map_err(|error| unreadable(error.to_string()))?;
     anchor_paths(&mut layer, file.parent().unwrap_or(Path::new(".")));
-    Ok(Some(layer))
+    Ok(Some((layer, text.to_owned())))
 }
 
 /// Makes the paths of a file relative to its folder, wherever the program runs.
@@ -178,8 +217,8 @@ fn merge(into: &mut Table, layer: Table) {
     }
 }
 
-/// Returns the set variables in the order of their table, each with its key and value.
-fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Value)> {
+/// Iterates over the variables that are settings, each with its key.
+fn variables() -> impl Iterator<Item = (String, Vec<&'static str>)> {
     let limits = LimitsConfig::NAMES.iter().map(|name| {
         (
             format!("CLAW_LIMITS_{}", name.to_ascii_uppercase()),
@@ -190,6 +229,35 @@ fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Valu
         .iter()
         .map(|(name, path)| ((*name).to_owned(), path.to_vec()))
         .chain(limits)
+}
+
+/// Warns of variables that look like a slip; other ones of the same prefix are somebody else's.
+fn misspelt(env: &[(String, String)], config: &Config) -> Vec<String> {
+    let known: Vec<String> = variables()
+        .map(|(name, _)| name)
+        .chain(OTHER_VARIABLES.iter().map(|name| (*name).to_owned()))
+        .collect();
+    let is_a_key = |name: &str| {
+        let providers = config.providers.values();
+        providers
+            .filter_map(|provider| provider.key_env.as_ref())
+            .any(|key| key.as_str() == name)
+    };
+    env.iter()
+        .map(|(name, _)| name)
+        .filter(|name| !known.contains(name) && !is_a_key(name))
+        .filter_map(|name| {
+            let near = nearest(name, known.iter().map(String::as_str))?;
+            Some(format!(
+                "`{name}` in the environment is no setting; did you mean `{near}`?"
+            ))
+        })
+        .collect()
+}
+
+/// Returns the set variables in the order of their table, each with its key and value.
+fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Value)> {
+    variables()
         .filter_map(|(name, path)| {
             // An empty variable is an unset one, as shells make it.
             let (_, text) = env
@@ -241,7 +309,7 @@ mod tests {
     #[test]
     fn layers_merge_deep_and_the_nearer_one_wins() {
         let (folder, mut sources) = sources(
-            "model = \"a:1\"\nsystem = \"user\"\n[limits]\nrounds = 1\nattempts = 9\n",
+            "model = \"a:1\"\nsystem = \"user\"\n[limits]\nrounds = 3\nattempts = 9\n",
             "model = \"a:2\"\nworkspace = \"sub\"\n[limits]\nrounds = 2\n",
         );
         sources.env = vec![
@@ -250,7 +318,7 @@ mod tests {
             ("CLAW_SYSTEM".into(), String::new()),
         ];
         sources.flags = vec![("--model", &["model"], "a:4".into())];
-        let Loaded { config, files } = load(&sources).unwrap();
+        let Loaded { config, files, .. } = load(&sources).unwrap();
         assert_eq!(config.model.as_deref(), Some("a:4"));
         assert_eq!(config.system.as_deref(), Some("user"));
         assert_eq!(config.workspace, Some(folder.path().join("sub")));

@@ -3,23 +3,26 @@
 //! Four layers, each stronger than the one before: the user's file (`$XDG_CONFIG_HOME/claw/claw.toml`), the working
 //! folder's `claw.toml` or the file named by `--config`, the environment (`CLAW_MODEL` and its like), and flags. Tables
 //! merge key by key; lists and values replace. Secrets are never written here: a file names the variable or the file
-//! that holds one.
+//! that holds one. The working folder's file may have come from anybody: [`trust`] says what it may not decide.
 //! Every key stands in `claw.toml` beside this file, which is also part of the crate's documentation.
 
 mod check;
 mod limits;
 mod load;
+mod trust;
 mod value;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use claw_runtime::policy::Policy;
+use claw_runtime::provider::Protocol;
 use serde::Deserialize;
 
 pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
-pub(crate) use load::{Loaded, Sources, load};
+pub(crate) use load::{Sources, load};
+pub(crate) use trust::Untrusted;
 pub(crate) use value::{Address, EnvName, Profile, Zone};
 
 /// Every setting, with what nobody set left out.
@@ -40,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) stamp: Option<bool>,
     /// Whether a local server is looked for when no model is named.
     pub(crate) discover: Option<bool>,
+    /// How tool calls travel, whatever the provider's own setting.
+    pub(crate) protocol: Option<Protocol>,
     /// Services by name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// What may run.
@@ -58,10 +63,13 @@ pub(crate) struct ProviderConfig {
     pub(crate) key_env: Option<EnvName>,
     /// The file that holds its key.
     pub(crate) key_file: Option<PathBuf>,
-    /// Whether its models take tool definitions.
-    pub(crate) native_tools: Option<bool>,
+    /// How tool calls travel to and from its models.
+    pub(crate) protocol: Option<Protocol>,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
+    /// Whether trusted settings name a header.
+    #[serde(skip)]
+    pub(crate) has_trusted_headers: bool,
     /// Its models, the preferred one first.
     pub(crate) models: Vec<String>,
 }

@@ -1,10 +1,13 @@
 //! Values of the config with a form of their own; each refuses what does not fit and says what would.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
+
+use super::Untrusted;
 
 /// Takes a string from the config and reads it by the type's own rule.
 macro_rules! deserialize_from_str {
@@ -20,12 +23,49 @@ deserialize_from_str!(Address, EnvName, Profile, Zone);
 
 /// An `http` or `https` address, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address(String);
+pub(crate) struct Address {
+    text: String,
+    /// Where it stands, when no trusted setting names it.
+    pub(super) untrusted: Option<Untrusted>,
+}
 
 impl Address {
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
+
+    /// Tells why no secret goes there, if so: it is not trusted, not this machine, and not at the host of `known`.
+    pub(crate) fn untrusted(&self, known: Option<&str>) -> Option<&Untrusted> {
+        let here = origin(&self.text);
+        let good = here.as_deref().is_some_and(is_loopback)
+            || (here.is_some() && here == known.and_then(origin));
+        self.untrusted.as_ref().filter(|_| !good)
+    }
+}
+
+/// Returns scheme, host and port, or `None` when anybody might read another host in the address.
+fn origin(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+    (!authority.is_empty() && authority.chars().all(plain))
+        .then(|| format!("{scheme}://{authority}").to_ascii_lowercase())
+}
+
+fn is_loopback(origin: &str) -> bool {
+    let authority = origin.split_once("://").map_or(origin, |(_, rest)| rest);
+    if let Ok(address) = authority.parse::<SocketAddr>() {
+        return address.ip().is_loopback();
+    }
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    let bare = authority
+        .strip_prefix('[')
+        .and_then(|it| it.strip_suffix(']'));
+    bare.unwrap_or(host)
+        .parse::<IpAddr>()
+        .map_or(host == "localhost" && port.parse::<u16>().is_ok(), |ip| {
+            ip.is_loopback()
+        })
 }
 
 impl FromStr for Address {
@@ -47,7 +87,10 @@ impl FromStr for Address {
             {
                 Err("an address must not hold a name or password".to_owned())
             }
-            Some(_) => Ok(Self(text.trim_end_matches('/').to_owned())),
+            Some(_) => Ok(Self {
+                text: text.trim_end_matches('/').to_owned(),
+                untrusted: None,
+            }),
             None => Err(format!(
                 "expected an address like `http://127.0.0.1:8080/v1`, found {}",
                 quoted(text)
@@ -110,6 +153,11 @@ impl Profile {
     /// Tells whether tools of `group` are offered.
     pub(crate) fn offers(self, group: &str) -> bool {
         !BUILT_IN.contains(&group) || self.row().2.contains(&group)
+    }
+
+    /// Tells whether it offers all that `other` offers.
+    pub(super) fn covers(self, other: Self) -> bool {
+        other.row().2.iter().all(|group| self.offers(group))
     }
 
     fn row(self) -> &'static (&'static str, Self, &'static [&'static str]) {
@@ -281,6 +329,60 @@ mod tests {
             "http://h/v1/".parse::<Address>().unwrap().as_str(),
             "http://h/v1"
         );
+    }
+
+    #[test]
+    fn only_this_machine_and_the_known_host_get_a_secret_unasked() {
+        let takes = |text: &str, known| {
+            let mut address: Address = text.parse().unwrap();
+            address.untrusted = Some(Untrusted {
+                place: String::new(),
+                way_out: String::new(),
+            });
+            address.untrusted(known).is_none()
+        };
+        for good in [
+            "http://127.0.0.1:8080/v1",
+            "http://127.9.9.9",
+            "http://localhost:1/v1",
+            "http://LOCALHOST",
+            "http://[::1]:8080/v1",
+            "http://[::1]",
+        ] {
+            assert!(takes(good, None), "{good}");
+        }
+        for bad in [
+            "http://127.0.0.1.evil.example/v1",
+            "http://localhost.evil.example",
+            "http://127.0.0.1\\.evil.example",
+            "http://\\evil.example",
+            "http://127.0.0.1%2eevil.example",
+            "http://1270.0.0.1",
+            "http://0.0.0.0",
+            "http://[::ffff:8.8.8.8]",
+            "http://localhost:evil.example",
+            "http://?127.0.0.1",
+            "http://ｌocalhost",
+        ] {
+            assert!(!takes(bad, None), "{bad}");
+        }
+        let known = Some("https://api.openai.com/v1");
+        assert!(takes("https://API.openai.com/v1/other", known));
+        for bad in [
+            "http://api.openai.com/v1",
+            "https://api.openai.com:444/v1",
+            "https://api.openai.com.evil.example/v1",
+            "https://evil.example/api.openai.com",
+        ] {
+            assert!(!takes(bad, known), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_profile_covers_the_narrower_ones() {
+        assert!(Profile::Full.covers(Profile::Coding) && Profile::Coding.covers(Profile::Local));
+        assert!(!Profile::Minimal.covers(Profile::Local));
+        assert!(!Profile::Messaging.covers(Profile::Coding));
     }
 
     #[test]

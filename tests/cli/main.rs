@@ -5,6 +5,7 @@
 mod config;
 mod service;
 mod tools;
+mod trust;
 mod turn;
 mod usage;
 

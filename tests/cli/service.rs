@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -72,6 +73,7 @@ pub(crate) struct Service {
     /// Its base address.
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Value>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Service {
@@ -86,13 +88,25 @@ impl Service {
                 .collect::<std::collections::VecDeque<_>>(),
         ));
         let seen = requests.clone();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::SeqCst);
                 let (script, seen) = (script.clone(), seen.clone());
                 thread::spawn(move || serve(stream, &script, &seen));
             }
         });
-        Self { url, requests }
+        Self {
+            url,
+            requests,
+            connections,
+        }
+    }
+
+    /// Returns how often anybody connected.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     /// Returns the bodies of the completion requests so far.

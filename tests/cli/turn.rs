@@ -121,7 +121,7 @@ fn a_model_without_native_tools_calls_in_prose() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("note.txt"), "remember\n").unwrap();
     let config = format!(
-        "model = \"lab\"\n[providers.lab]\nbase_url = {:?}\nmodels = [\"m\"]\nnative_tools = false",
+        "model = \"lab\"\n[providers.lab]\nbase_url = {:?}\nmodels = [\"m\"]\nprotocol = \"prompt\"",
         service.url
     );
     fs::write(folder.path().join("claw.toml"), config).unwrap();
@@ -250,7 +250,7 @@ fn an_allowed_call_runs_without_a_question() {
     .unwrap();
     service
         .claw(folder.path())
-        .args(["run", "-q", "write it"])
+        .args(["run", "-q", "write it", "--config", "claw.toml"])
         .assert()
         .success()
         .stdout("Done.\n")

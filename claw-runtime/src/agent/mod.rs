@@ -129,6 +129,15 @@ impl Agent {
         }
     }
 
+    /// Returns an agent whose calls travel this way, or with `None` as the model can; everything else is shared.
+    pub fn with_protocol(&self, protocol: Option<Protocol>) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.protocol = protocol;
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools

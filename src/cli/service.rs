@@ -1,0 +1,180 @@
+//! A service as the settings describe it: its address, its key, and whether the one may go to the other.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use claw_runtime::provider::openai_chat::Quirks;
+use claw_runtime::provider::presets::{self, Preset};
+use claw_runtime::provider::{OpenAiChat, Protocol, Provider};
+use secrecy::SecretString;
+
+use super::exit::Failure;
+use crate::config::{Address, Config, ProviderConfig, Untrusted};
+
+/// The name of a service that is known by its address alone.
+pub(super) const UNNAMED: &str = "custom";
+
+/// Models taken where none is named; of other services the first one listed.
+const USUAL: &[(&str, &str)] = &[
+    ("openai", "gpt-5-mini"),
+    ("openrouter", "openrouter/auto"),
+    ("mistral", "mistral-medium-latest"),
+    ("qwen", "qwen-plus"),
+];
+
+/// A service to connect to.
+pub(super) struct Service {
+    name: String,
+    base_url: String,
+    key: Option<SecretString>,
+    /// The model taken where none is named; may be empty.
+    pub(super) model: String,
+    /// How calls travel, where the settings say so.
+    pub(super) protocol: Option<Protocol>,
+    quirks: Quirks,
+    headers: BTreeMap<String, String>,
+}
+
+impl Service {
+    /// Tells whether a service of this name is configured or in the table.
+    pub(super) fn is_known(config: &Config, name: &str) -> bool {
+        config.providers.contains_key(name) || presets::named(name).is_some()
+    }
+
+    /// Puts together what the settings and the table say about the service.
+    pub(super) fn of(config: &Config, name: &str) -> Result<Self, Failure> {
+        let known = presets::named(name);
+        let own = config.providers.get(name).cloned().unwrap_or_default();
+        let address = config.base_url.as_ref().or(own.base_url.as_ref());
+        let key = key(name, &own, known, config.base_url.is_some());
+        if let Some(address) = address {
+            check_trust(name, address, known, &own, &key)?;
+        }
+        let base_url = address
+            .map(|address| address.as_str().to_owned())
+            .or_else(|| known.map(|known| known.base_url.to_owned()))
+            .ok_or_else(|| {
+                Failure::usage(format!("provider `{name}` has no address"))
+                    .hint(format!("add `base_url` under `[providers.{name}]`"))
+            })?;
+        let model = own
+            .models
+            .first()
+            .cloned()
+            .or_else(|| {
+                let usual = USUAL.iter().find(|(provider, _)| *provider == name);
+                usual.map(|(_, model)| (*model).to_owned())
+            })
+            .unwrap_or_default();
+        Ok(Self {
+            name: name.to_owned(),
+            key: key?,
+            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
+            base_url,
+            model,
+            protocol: config.protocol.or(own.protocol),
+            headers: own.headers,
+        })
+    }
+
+    /// Makes the provider. Nothing is sent yet.
+    pub(super) fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
+        let mut provider = OpenAiChat::new(self.name, &self.base_url, self.key)
+            .map_err(Failure::usage)?
+            .quirks(self.quirks);
+        for (name, value) in &self.headers {
+            provider = provider.header(name, value).map_err(Failure::usage)?;
+        }
+        Ok(Arc::new(provider))
+    }
+}
+
+/// Keeps secrets from an address that only an untrusted file names, and tells when what is said goes to one.
+fn check_trust(
+    name: &str,
+    address: &Address,
+    known: Option<&Preset>,
+    own: &ProviderConfig,
+    key: &Result<Option<SecretString>, Failure>,
+) -> Result<(), Failure> {
+    let Some(Untrusted { place, way_out }) = address.untrusted(known.map(|known| known.base_url))
+    else {
+        return Ok(());
+    };
+    let address = address.as_str();
+    let secret = if own.key_env.is_some() || !matches!(key, Ok(None)) {
+        "the key"
+    } else if own.has_trusted_headers {
+        "your headers"
+    } else {
+        super::exit::warn(&format!(
+            "`{address}` is named by `{place}` alone; what you write and what tools read goes there"
+        ));
+        return Ok(());
+    };
+    Err(Failure::usage(format!(
+        "{secret} of `{name}` may not go to `{address}`, which `{place}` alone names"
+    ))
+    .hint(way_out.clone()))
+}
+
+/// Returns the key, from the file or variable that is configured, else from the variable the service is known by.
+fn key(
+    name: &str,
+    own: &ProviderConfig,
+    known: Option<&Preset>,
+    own_address: bool,
+) -> Result<Option<SecretString>, Failure> {
+    if let Some(file) = &own.key_file {
+        return key_in(file).map(Some).map_err(|what| {
+            Failure::usage(format!(
+                "key of `{name}`: cannot use `{}`: {what}",
+                file.display()
+            ))
+        });
+    }
+    let variable_name = own
+        .key_env
+        .as_ref()
+        .map(crate::config::EnvName::as_str)
+        .or(known.and_then(|known| known.key_env));
+    let Some(variable_name) = variable_name else {
+        // A service known by its address alone may want a key all the same.
+        return Ok(if name == UNNAMED {
+            variable("CLAW_API_KEY").map(Into::into)
+        } else {
+            None
+        });
+    };
+    match variable(variable_name) {
+        Some(key) => Ok(Some(key.into())),
+        // A proxy or a local stand-in may need none.
+        None if own_address && own.key_env.is_none() => Ok(None),
+        None => Err(
+            Failure::usage(format!("key of `{name}`: `{variable_name}` is not set"))
+                .hint(format!("run `export {variable_name}=…`")),
+        ),
+    }
+}
+
+fn key_in(file: &std::path::Path) -> Result<SecretString, String> {
+    let about = fs::metadata(file).map_err(|error| error.to_string())?;
+    if !about.is_file() || about.len() > 64 * 1024 {
+        return Err("expected a small regular file that holds the key".to_owned());
+    }
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let key = text.trim();
+    if key.is_empty() || key.contains(char::is_control) {
+        return Err("expected one line that holds the key".to_owned());
+    }
+    Ok(key.into())
+}
+
+/// Returns what a variable holds, blanks at its ends left out; an empty one is unset.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}
