@@ -1,7 +1,7 @@
 //! Every tool a program has, and the toolset one agent may use.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::tool::{StateMap, Tool, ToolEntry};
 
@@ -10,7 +10,8 @@ use crate::tool::{StateMap, Tool, ToolEntry};
 pub struct Toolset {
     tools: Arc<[Arc<Tool>]>,
     index: Arc<HashMap<String, usize>>,
-    digest: Arc<str>,
+    /// Made when it is first asked for, as it needs every schema.
+    digest: Arc<OnceLock<String>>,
 }
 
 /// Why a toolset cannot be built.
@@ -88,18 +89,10 @@ impl Toolset {
             .enumerate()
             .map(|(at, tool)| (tool.name().to_owned(), at))
             .collect();
-        let digest = crate::digest::of(
-            tools
-                .iter()
-                .map(|tool| tool.name())
-                .collect::<Vec<_>>()
-                .join("\n")
-                .as_bytes(),
-        );
         Ok(Self {
             tools: tools.into(),
             index: Arc::new(index),
-            digest: digest.into(),
+            digest: Arc::default(),
         })
     }
 
@@ -138,9 +131,22 @@ impl Toolset {
         self.tools.len()
     }
 
-    /// Returns a digest of the toolset: equal for equal tools.
+    /// Returns a digest of what a provider sees of the toolset: names, descriptions and schemas.
     pub fn digest(&self) -> &str {
-        &self.digest
+        self.digest.get_or_init(|| {
+            let mut seen = String::new();
+            for tool in self.iter() {
+                for text in [
+                    tool.name(),
+                    &*tool.spec().description,
+                    &*tool.input_schema(),
+                ] {
+                    seen.push_str(text);
+                    seen.push('\0');
+                }
+            }
+            crate::digest::of(seen.as_bytes())
+        })
     }
 
     /// Checks that every tool finds the state it needs.
@@ -199,4 +205,37 @@ macro_rules! tools {
             &[$(<$path as $crate::tool::ToolDef>::ENTRY),*];
         TOOLS
     }};
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::tool::{Spec, ToolError};
+    use serde_json::json;
+
+    fn tool(name: &'static str, schema: serde_json::Value) -> Arc<Tool> {
+        let spec = Spec::new(Cow::Borrowed(name), Cow::Borrowed("Does it."));
+        let handler: crate::tool::Handler =
+            Arc::new(|_, _| Box::pin(async { Err(ToolError::new("not called")) }));
+        Arc::new(Tool::dynamic(spec, schema, handler))
+    }
+
+    #[test]
+    fn a_digest_tells_schemas_apart() {
+        let one = Toolset::new([tool("a", json!({})), tool("b", json!({}))]).unwrap();
+        let same = Toolset::new([tool("b", json!({})), tool("a", json!({}))]).unwrap();
+        let other = Toolset::new([tool("a", json!({})), tool("b", json!({"x": 1}))]).unwrap();
+        assert_eq!(one.digest(), same.digest());
+        assert_ne!(one.digest(), other.digest());
+        assert_ne!(one.digest(), Toolset::default().digest());
+    }
+
+    #[test]
+    fn two_tools_of_one_name_are_refused_with_their_places() {
+        let twice = Toolset::new([tool("a", json!({})), tool("a", json!({}))]);
+        let error = twice.unwrap_err().to_string();
+        assert!(error.contains("two tools are named `a`: added at run time and added at run time"));
+    }
 }
