@@ -154,7 +154,7 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
 fn body(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
     // Located where the type of the result stands: that is what a result that cannot be converted is reported at.
     let value = Ident::new("value", Span::mixed_site().located_at(tool.returns));
-    let split = quote_spanned!(tool.returns=> #p::Returned(#call).split().map_err(#p::failure)?);
+    let split = quote_spanned!(tool.returns=> #p::Returned(#call).split().map_err(|error| #p::failure(error))?);
     let convert = quote_spanned!(tool.returns=> #p::convert(#value.form(), #value.0));
     quote! {
         let #value = #p::Out(#split);

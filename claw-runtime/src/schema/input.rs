@@ -1,4 +1,4 @@
-//! What makes a type an argument: [`ToolInput`] for owned types, [`Param`] for whatever may stand in a parameter list.
+//! What makes a type an argument: [`ToolInput`] for owned types, `Param` for whatever may stand in a parameter list.
 
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
@@ -236,7 +236,7 @@ impl<'h, T: Any + Send + Sync> Param<'h> for State<'h, T> {
     }
 }
 
-/// Asks the type system what `T` is: [`Probe::VIA`] is [`Native`] for a [`Param`] and [`Schemars`] for anything else.
+/// Asks the type system what `T` is: [`Probe::VIA`] is `Native` for a `Param` and `Schemars` for anything else.
 ///
 /// The inherent constant wins where its bound holds, the trait's stands in where it does not; no name is compared.
 pub struct Probe<'h, T>(PhantomData<&'h ()>, PhantomData<T>);
@@ -252,7 +252,7 @@ impl<'h, T: Param<'h>> Probe<'h, T> {
     pub const VIA: Native<T> = Native(PhantomData);
 }
 
-/// The way of types that are no [`Param`].
+/// The way of types that are no `Param`.
 pub trait ViaSchemars {
     /// The type.
     type T;
