@@ -16,8 +16,8 @@ const REMOTE: &str = "http://localhost:1234";
 
 #[test]
 fn every_required_test_passes() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../shared/data/json-schema-test-suite");
+    let root =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/json-schema-test-suite");
     let folder = root.join("tests/draft2020-12");
     if !folder.exists() {
         println!("skipped: ../shared/data/json-schema-test-suite is not there");
@@ -32,7 +32,11 @@ fn every_required_test_passes() {
             let schema = match Schema::foreign_with(&group["schema"], &documents) {
                 Ok(schema) => schema,
                 Err(error) => {
-                    wrong.push(format!("{}: {}: {error}", path.display(), group["description"]));
+                    wrong.push(format!(
+                        "{}: {}: {error}",
+                        path.display(),
+                        group["description"]
+                    ));
                     continue;
                 }
             };
@@ -61,12 +65,19 @@ fn every_required_test_passes() {
         }
     }
     println!("{run} tests of {files} files, {as_arguments} of them as arguments of a call too");
-    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of them:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert_eq!(run, REQUIRED);
 }
 
 fn json_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries
         .filter(|path| path.extension().is_some_and(|end| end == "json"))
         .collect();

@@ -248,7 +248,11 @@ mod tests {
             );
             // Strict takes what is the same number.
             let same = expected.filter(|_| !value.starts_with('"'));
-            assert_eq!(coerced(types, value, Coerce::Strict).as_deref(), same, "{value}");
+            assert_eq!(
+                coerced(types, value, Coerce::Strict).as_deref(),
+                same,
+                "{value}"
+            );
         }
     }
 

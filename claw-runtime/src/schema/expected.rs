@@ -28,7 +28,11 @@ pub(super) fn expected_of(schema: &serde_json::Value) -> String {
 pub(super) fn alternatives_of(schema: &serde_json::Value, keyword: &str) -> String {
     let tree = super::Schema::parse(schema).tree;
     let shape = tree.shape(tree.root);
-    let branches = if keyword == "oneOf" { &shape.one } else { &shape.any };
+    let branches = if keyword == "oneOf" {
+        &shape.one
+    } else {
+        &shape.any
+    };
     alternatives(&tree, branches, 0)
 }
 

@@ -32,6 +32,7 @@ mod tests;
 pub use coerce::Coerce;
 pub use cursor::Cursor;
 pub use foreign::SchemaError;
+pub(crate) use foreign::holds_foreign;
 pub use input::{State, ToolInput};
 pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
 pub use report::{Invalid, Problem};

@@ -18,7 +18,10 @@ pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
 pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
-use crate::schema::{Coerce, Schema, Unknown, Valid, render, validate};
+use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
+
+/// Most changes of arguments that the model is told.
+const NOTES: usize = 10;
 
 /// What is declared about a tool.
 #[derive(Clone, Debug)]
@@ -53,7 +56,7 @@ pub struct Spec {
     pub secret: &'static [&'static str],
     /// Names of the secrets the tool may be given.
     pub secrets: &'static [&'static str],
-    /// How far arguments may be coerced; `None` is safe, or strict for a destructive tool.
+    /// How far arguments may be coerced; `None` is as far as the agent says, or strict for a destructive tool.
     pub coerce: Option<Coerce>,
 }
 
@@ -150,6 +153,8 @@ struct Parsed {
     schema: Schema,
     /// Whether a part of the schema is known only at run time; such a tool has no fast path.
     has_fast_path: bool,
+    /// Why the schema cannot be used; no call passes it.
+    fault: Option<SchemaError>,
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
@@ -236,6 +241,18 @@ impl Tool {
         names
     }
 
+    /// Compiles what others wrote of the schema.
+    pub(crate) fn check_schema(&self) -> Result<(), SchemaError> {
+        let compiles = match &self.body {
+            Body::Linked(entry) => schema::holds_foreign(entry.properties),
+            Body::Dynamic { .. } => true,
+        };
+        match compiles.then(|| self.parsed().fault.clone()).flatten() {
+            Some(fault) => Err(fault),
+            None => Ok(()),
+        }
+    }
+
     fn properties(&self) -> &'static [Property] {
         match &self.body {
             Body::Linked(entry) => entry.properties,
@@ -245,20 +262,26 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, value, has_fast_path) = match &self.body {
+            let (json, value, is_foreign) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties);
-                    // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see
-                    // declared names only.
-                    let aliased = entry.properties.iter().any(|of| !of.aliases.is_empty());
-                    (rendered.text, rendered.value, !rendered.foreign && !aliased)
+                    (rendered.text, rendered.value, rendered.foreign)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), false),
+                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), true),
+            };
+            // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see declared names
+            // only.
+            let is_aliased = self.properties().iter().any(|of| !of.aliases.is_empty());
+            let (schema, fault) = match is_foreign.then(|| Schema::foreign(&value)) {
+                None => (Schema::parse(&value), None),
+                Some(Ok(schema)) => (schema, None),
+                Some(Err(fault)) => (Schema::parse(&value), Some(fault)),
             };
             Parsed {
                 json: json.into(),
-                schema: Schema::parse(&value).with_secret(self.spec.secret),
-                has_fast_path,
+                schema: schema.with_secret(self.spec.secret),
+                has_fast_path: !is_foreign && !is_aliased,
+                fault,
             }
         })
     }
@@ -269,6 +292,15 @@ impl Tool {
     ///
     /// Returns the report for the model when the arguments do not fit.
     pub fn validate(&self, arguments: &str) -> Result<ValidArguments, String> {
+        self.validate_as(arguments, Coerce::default())
+    }
+
+    /// Validates arguments without running anything, coercing as far as `agent` says where the tool says nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the report for the model when the arguments do not fit.
+    pub fn validate_as(&self, arguments: &str, agent: Coerce) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
             && self.parsed().has_fast_path
             && (entry.shim)(None, arguments).is_ok()
@@ -278,12 +310,18 @@ impl Tool {
                 notes: Vec::new(),
             });
         }
-        let schema = self.schema();
-        let coerce = self.spec.coerce.unwrap_or(if self.spec.destructive {
-            Coerce::Strict
-        } else {
-            Coerce::Safe
-        });
+        let Parsed { schema, fault, .. } = self.parsed();
+        if let Some(fault) = fault {
+            let name = self.name();
+            return Err(format!(
+                "Tool call to `{name}` was not run: its arguments cannot be checked ({fault}). Go on without it."
+            ));
+        }
+        let coerce = match self.spec.coerce {
+            Some(coerce) => coerce,
+            None if self.spec.destructive => Coerce::Strict,
+            None => agent,
+        };
         let unknown = if self.spec.effect.is_harmless() {
             Unknown::Drop
         } else {
@@ -301,7 +339,7 @@ impl Tool {
         }
         Ok(ValidArguments {
             text,
-            notes: notes.iter().map(ToString::to_string).collect(),
+            notes: shown(&notes),
         })
     }
 
@@ -324,6 +362,15 @@ impl Tool {
             },
         }
     }
+}
+
+/// Writes what was changed, one line each; of many, only the number.
+fn shown(notes: &[Note]) -> Vec<String> {
+    let mut shown: Vec<String> = notes.iter().take(NOTES).map(ToString::to_string).collect();
+    if notes.len() > NOTES {
+        shown.push(format!("and {} more", notes.len() - NOTES));
+    }
+    shown
 }
 
 impl std::fmt::Debug for Tool {

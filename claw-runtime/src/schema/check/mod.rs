@@ -219,8 +219,11 @@ impl<'t> Checker<'t> {
         let wraps = shape.members.is_none()
             && shape.types.has(Types::ARRAY)
             && coerce::is_list_of_one(value, coerce);
-        let array = shape.array.as_deref().filter(|_| wraps)?;
-        let items = array.prefix.first().copied().or(array.items)?;
+        let array = shape
+            .array
+            .as_deref()
+            .filter(|of| wraps && of.prefix.is_empty())?;
+        let items = array.items?;
         self.fits(items, value, path)
             .then(|| Json::Array(vec![value.clone().into_owned()]))
     }

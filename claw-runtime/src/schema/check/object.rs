@@ -127,7 +127,9 @@ impl Checker<'_> {
     /// Tells whether the value says that an optional property is absent.
     fn is_absent(&mut self, property: &Property, value: &mut Json<'_>, path: &Path<'_>) -> bool {
         let absent = !property.required
-            && self.coerce.is_some_and(|coerce| coerce::is_nothing(value, coerce))
+            && self
+                .coerce
+                .is_some_and(|coerce| coerce::is_nothing(value, coerce))
             && (matches!(value, Json::Null) || !self.takes_text(property.shape, 0))
             && !self.fits(property.shape, value, path);
         if absent {

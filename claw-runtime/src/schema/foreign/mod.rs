@@ -8,16 +8,20 @@
 //!
 //! Without the feature `jsonschema` there is the tree alone, and what it does not read is let through.
 
-use std::collections::BTreeMap;
+use std::any::TypeId;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
 use super::json::Json;
+use super::node::{Kind, Node, Property};
 use super::report::{Invalid, PROBLEMS, Problem, clip_to, shown};
 use super::tree::{Schema, Tree};
 
 #[cfg(feature = "jsonschema")]
 mod complete;
+#[cfg(feature = "jsonschema")]
+mod fuel;
 #[cfg(feature = "jsonschema")]
 mod words;
 
@@ -28,6 +32,8 @@ pub(super) use without::Complete;
 
 /// Deepest nesting of a schema that is taken.
 const DEPTH: usize = 128;
+/// Most places that references may lead to: the validator follows a chain of them on the stack.
+const REFERENCES: usize = 1_000;
 /// Longest explanation of a fault in a schema, in characters.
 const EXPLAINED: usize = 300;
 
@@ -60,7 +66,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Fails when it is not a valid schema, refers to a document that it does not hold, or nests deeper than 128 levels.
+    /// Fails when it is not a valid schema, refers to a document that it does not hold, nests deeper than 128 levels or refers
+    /// to more than 1,000 places.
     pub fn foreign(json: &Value) -> Result<Self, SchemaError> {
         Self::foreign_with(json, &BTreeMap::new())
     }
@@ -74,8 +81,14 @@ impl Schema {
         json: &Value,
         documents: &BTreeMap<String, Value>,
     ) -> Result<Self, SchemaError> {
-        if [json].into_iter().chain(documents.values()).any(|json| is_deeper(json, DEPTH)) {
+        let all = || std::iter::once(json).chain(documents.values());
+        if all().any(|json| is_deeper(json, DEPTH)) {
             return Err(SchemaError::new("", "nested deeper than 128 levels"));
+        }
+        let mut references = References::default();
+        all().for_each(|json| references.count(json));
+        if references.most() > REFERENCES {
+            return Err(SchemaError::new("", "refers to more than 1,000 places"));
         }
         let mut schema = Self::parse(json);
         schema.complete = Complete::new(json, documents)?.map(Into::into);
@@ -99,7 +112,9 @@ impl Schema {
         // The tree explains better what both understand.
         for fault in complete.faults(value, sound.is_none()) {
             let problem = fault.problem(&self.tree, json);
-            let told = problems.iter().any(|other| other.pointer == problem.pointer);
+            let told = problems
+                .iter()
+                .any(|other| other.pointer == problem.pointer);
             if !told && problems.len() < PROBLEMS {
                 problems.push(problem);
             }
@@ -122,7 +137,11 @@ pub(super) struct Fault {
 
 impl Fault {
     fn problem(self, tree: &Tree, json: &Json<'_>) -> Problem {
-        let Self { steps, mut text, shows } = self;
+        let Self {
+            steps,
+            mut text,
+            shows,
+        } = self;
         let value = steps.iter().try_fold(json, |value, step| match value {
             Json::Array(items) => items.get(step.parse::<usize>().ok()?),
             _ => value.member(step),
@@ -137,6 +156,60 @@ impl Fault {
             pointer: super::report::pointer(steps.iter().map(String::as_str)),
             text,
         }
+    }
+}
+
+/// Tells whether a part of these schemas is made at run time, by schemars.
+pub(crate) fn holds_foreign(properties: &'static [Property]) -> bool {
+    let mut nodes = properties.iter().filter_map(|property| property.node);
+    holds(&mut nodes, &mut HashSet::new())
+}
+
+fn holds(mut nodes: &mut dyn Iterator<Item = &'static Node>, seen: &mut HashSet<TypeId>) -> bool {
+    Iterator::any(&mut nodes, |node| match node.kind {
+        Kind::Foreign(_) => true,
+        Kind::Optional(inner) | Kind::Array(inner) | Kind::Set(inner) | Kind::Map(inner) => {
+            holds(&mut std::iter::once(inner), seen)
+        }
+        Kind::Tuple(places) => holds(&mut places.iter().copied(), seen),
+        Kind::Union(shapes) => holds(&mut shapes.iter(), seen),
+        Kind::Object(properties) => holds(&mut properties.iter().filter_map(|of| of.node), seen),
+        Kind::Named(named) => {
+            seen.insert((named.id)()) && holds(&mut std::iter::once((named.node)()), seen)
+        }
+        _ => false,
+    })
+}
+
+/// The references of a schema.
+#[derive(Default)]
+struct References<'s> {
+    names: HashSet<&'s str>,
+    /// How many places names may start from.
+    bases: usize,
+}
+
+impl<'s> References<'s> {
+    fn count(&mut self, json: &'s Value) {
+        match json {
+            Value::Array(items) => items.iter().for_each(|item| self.count(item)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    match (name.as_str(), member) {
+                        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                            self.names.insert(target);
+                        }
+                        ("$id" | "id", Value::String(_)) => self.bases += 1,
+                        _ => self.count(member),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.names.len().saturating_mul(self.bases + 1)
     }
 }
 

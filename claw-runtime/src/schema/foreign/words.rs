@@ -50,7 +50,11 @@ pub(super) fn meant<'e>(error: &'e ValidationError<'_>) -> Option<&'e [Validatio
 pub(super) fn tell(error: &ValidationError<'_>, schema: &Value, faults: &mut Vec<Fault>) {
     let here = steps(error.instance_path().as_str());
     let mut add = |name: Option<&str>, text: String, shows: bool| {
-        let steps = here.iter().cloned().chain(name.map(str::to_owned)).collect();
+        let steps = here
+            .iter()
+            .cloned()
+            .chain(name.map(str::to_owned))
+            .collect();
         faults.push(Fault { steps, text, shows });
     };
     let keyword = error.kind().keyword();
@@ -87,7 +91,11 @@ pub(super) fn tell(error: &ValidationError<'_>, schema: &Value, faults: &mut Vec
             add(None, contains(&asking, schema), true);
         }
         Kind::UniqueItems => {
-            add(None, "expected items that are all different".to_owned(), true);
+            add(
+                None,
+                "expected items that are all different".to_owned(),
+                true,
+            );
         }
         Kind::MinProperties { limit } => {
             add(None, format!("expected at least {}", members(*limit)), true);
@@ -134,7 +142,9 @@ fn members(limit: u64) -> String {
 }
 
 fn contains(asking: &Value, schema: &Value) -> String {
-    let item = asking.get("contains").map(|item| expected_of(&within(item, schema)));
+    let item = asking
+        .get("contains")
+        .map(|item| expected_of(&within(item, schema)));
     let item = item.unwrap_or_else(|| "of a certain form".to_owned());
     let bound = |name: &str| asking.get(name).and_then(Value::as_u64);
     match (bound("minContains"), bound("maxContains")) {
@@ -176,5 +186,7 @@ fn within(part: &Value, schema: &Value) -> Value {
 
 fn steps(pointer: &str) -> Vec<String> {
     let steps = pointer.split('/').skip(1);
-    steps.map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
+    steps
+        .map(|step| step.replace("~1", "/").replace("~0", "~"))
+        .collect()
 }

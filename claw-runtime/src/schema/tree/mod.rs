@@ -56,7 +56,11 @@ impl Schema {
         tree.secrets = true;
         // The parameters may stand in parts of the root.
         for id in tree.parts(vec![tree.root]) {
-            for property in tree.shapes[id].object.iter_mut().flat_map(|of| &mut of.properties) {
+            for property in tree.shapes[id]
+                .object
+                .iter_mut()
+                .flat_map(|of| &mut of.properties)
+            {
                 property.secret |= names.contains(&property.name.as_str());
             }
         }
@@ -125,7 +129,11 @@ impl Tree {
                         None => {}
                     }
                     let matched = object.patterns.iter();
-                    next.extend(matched.filter(|(of, _)| of.is_match(step)).map(|(_, id)| *id));
+                    next.extend(
+                        matched
+                            .filter(|(of, _)| of.is_match(step))
+                            .map(|(_, id)| *id),
+                    );
                     if let Rest::Of(id) = object.rest {
                         next.push(id);
                     }
@@ -164,7 +172,10 @@ impl Tree {
             }
         }
         let marked = self.shapes.iter().enumerate();
-        let mut left: Vec<Id> = marked.filter(|(_, of)| of.secret).map(|(id, _)| id).collect();
+        let mut left: Vec<Id> = marked
+            .filter(|(_, of)| of.secret)
+            .map(|(id, _)| id)
+            .collect();
         while let Some(part) = left.pop() {
             for whole in wholes.remove(&part).into_iter().flatten() {
                 if !std::mem::replace(&mut self.shapes[whole].secret, true) {
@@ -214,7 +225,10 @@ impl Shape {
     }
 
     fn parts(&self) -> impl Iterator<Item = Id> {
-        [&self.all, &self.any, &self.one].into_iter().flatten().copied()
+        [&self.all, &self.any, &self.one]
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     /// Tells whether any value fits.

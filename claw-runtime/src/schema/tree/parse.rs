@@ -274,7 +274,10 @@ impl<'a> Parser<'a> {
             required: false,
             // That its value is secret says the shape.
             secret: false,
-            coerce: schema.member("x-coerce").and_then(Json::as_str).and_then(Coerce::of),
+            coerce: schema
+                .member("x-coerce")
+                .and_then(Json::as_str)
+                .and_then(Coerce::of),
         }
     }
 
@@ -290,7 +293,11 @@ impl<'a> Parser<'a> {
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
             _ => return Types::ANY,
         };
-        match names.iter().map(|name| one(name)).collect::<Option<Vec<_>>>() {
+        match names
+            .iter()
+            .map(|name| one(name))
+            .collect::<Option<Vec<_>>>()
+        {
             Some(kinds) if !kinds.is_empty() => kinds.into_iter().fold(Types::NONE, Types::with),
             // A type nobody knows cannot be checked.
             _ => {
