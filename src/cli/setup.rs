@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use claw_runtime::agent::{Agent, Approval};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::Message;
 use claw_runtime::policy::Policy;
 use claw_runtime::registry::Toolset;
-use claw_runtime::tool::{StateMap, Workspace};
+use claw_runtime::tool::{StateMap, Tool, Workspace};
 
 use super::args::Args;
 use super::exit::{Failure, warn};
@@ -60,6 +61,23 @@ impl Setup {
             system,
             config,
         })
+    }
+
+    /// Returns how long a call may take.
+    pub(crate) fn timeout(&self, tool: &Tool) -> Duration {
+        tool.spec().timeout.unwrap_or(self.limits.call_timeout)
+    }
+
+    /// Tells why the model is not offered a tool of the program.
+    pub(crate) fn why_not(&self, tool: &Tool) -> String {
+        if !self.policy.offers(tool) {
+            return self.policy.rule(tool).rule;
+        }
+        let profile = self.config.policy.profile.unwrap_or_default();
+        format!(
+            "profile `{profile}` leaves out group `{}`",
+            tool.spec().group
+        )
     }
 
     /// Opens the workspace.
