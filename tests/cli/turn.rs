@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::service::{Answer, Service, calls, claw, fails, says};
+use crate::service::{Answer, Service, calls, content, fails, says};
 use crate::{code, err, out, run};
 
 #[test]
@@ -78,146 +78,6 @@ fn text_piped_in_follows_the_prompt() {
         .map(|request| content(request["messages"].as_array().unwrap().last().unwrap()))
         .collect();
     assert_eq!(prompts, ["Shorten:\n\na long story\n", "only piped"]);
-}
-
-#[test]
-fn a_tool_loop_shows_calls_on_stderr_and_ends_with_the_answer() {
-    let service = Service::start([
-        calls("read_file", &json!({"path": "note.txt"})),
-        says("It says: remember."),
-    ]);
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("note.txt"), "remember\n").unwrap();
-    let output = service
-        .claw(folder.path())
-        .args(["run", "What does the note say?"])
-        .output()
-        .unwrap();
-    assert_eq!(
-        (code(&output), out(&output)),
-        (Some(0), "It says: remember.\n".into())
-    );
-    let err = err(&output);
-    assert!(err.contains("▸ read_file(path: \"note.txt\")"), "{err}");
-    assert!(err.contains("✓ read_file"), "{err}");
-    let last = service.requests()[1]["messages"]
-        .as_array()
-        .unwrap()
-        .last()
-        .unwrap()
-        .clone();
-    assert_eq!(last["role"], "tool");
-    assert!(content(&last).contains("remember"));
-}
-
-#[test]
-fn a_model_without_native_tools_calls_in_prose() {
-    let service = Service::start([
-        says(
-            "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"note.txt\"}}</tool_call>",
-        ),
-        says("It says: remember."),
-    ]);
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("note.txt"), "remember\n").unwrap();
-    let config = format!(
-        "model = \"lab\"\n[providers.lab]\nbase_url = {:?}\nmodels = [\"m\"]\nprotocol = \"prompt\"",
-        service.url
-    );
-    fs::write(folder.path().join("claw.toml"), config).unwrap();
-    let output = claw(folder.path())
-        .args(["run", "What does the note say?"])
-        .output()
-        .unwrap();
-    assert_eq!(
-        (code(&output), out(&output)),
-        (Some(0), "It says: remember.\n".into()),
-        "{}",
-        err(&output)
-    );
-    assert!(err(&output).contains("✓ read_file"), "{}", err(&output));
-    let request = service.requests()[0].clone();
-    assert!(request.get("tools").is_none(), "{request}");
-    assert!(content(&request["messages"][0]).contains("read_file"));
-}
-
-#[test]
-fn the_protocol_can_be_fixed_by_flag_and_config() {
-    let folder = tempdir().unwrap();
-    let asked = |config: &str, args: &[&str]| {
-        let service = Service::start([says("hi")]);
-        fs::write(folder.path().join("claw.toml"), config).unwrap();
-        let mut command = service.claw(folder.path());
-        let output = command.args(["run", "hi"]).args(args).output().unwrap();
-        assert_eq!(code(&output), Some(0), "{}", err(&output));
-        let request = service.requests()[0].clone();
-        (
-            request.get("tools").is_some(),
-            content(&request["messages"][0]).contains("<tool_call>"),
-        )
-    };
-    assert_eq!(asked("", &[]), (true, false));
-    assert_eq!(asked("", &["--protocol", "prompt"]), (false, true));
-    assert_eq!(asked("", &["--protocol", "chat"]), (false, false));
-    assert_eq!(asked("protocol = \"prompt\"", &[]), (false, true));
-    let of_provider = "[providers.custom]\nprotocol = \"chat\"";
-    assert_eq!(asked(of_provider, &[]), (false, false));
-    assert_eq!(asked(of_provider, &["--protocol", "native"]), (true, false));
-    let service = Service::start([]);
-    let output = service.claw(folder.path()).arg("doctor").output().unwrap();
-    assert!(
-        out(&output).contains("chat: no tools are offered; `providers.custom.protocol` says so"),
-        "{}",
-        out(&output)
-    );
-}
-
-#[test]
-fn a_failed_attempt_tells_when_the_next_one_comes() {
-    let service = Service::start([fails(429, "slow down"), says("there")]);
-    let folder = tempdir().unwrap();
-    let output = service
-        .claw(folder.path())
-        .args(["run", "hi"])
-        .output()
-        .unwrap();
-    assert_eq!((code(&output), out(&output)), (Some(0), "there\n".into()));
-    let err = err(&output);
-    assert!(
-        err.starts_with("! rate limited: slow down; trying again in ")
-            && err.ends_with(" s (2 of 4)\n"),
-        "{err}"
-    );
-}
-
-#[test]
-fn what_a_terminal_obeys_is_neutral_in_calls_and_results() {
-    const ACTIVE: &str = "\x1b]0;t\x07\u{9b}2J\u{202e}\u{2066}";
-    let service = Service::start([
-        calls("read_file", &json!({"path": format!("{ACTIVE}.txt")})),
-        calls(&format!("no{ACTIVE}"), &json!({})),
-        calls("read_file", &json!({"path": "long.txt"})),
-        says(&format!("Done{ACTIVE}.")),
-    ]);
-    let folder = tempdir().unwrap();
-    let long = format!("{ACTIVE}{}", "漢字 ".repeat(500));
-    fs::write(folder.path().join("long.txt"), long).unwrap();
-    let output = service
-        .claw(folder.path())
-        .args(["run", "go"])
-        .output()
-        .unwrap();
-    assert_eq!(code(&output), Some(0), "{}", err(&output));
-    let shown = out(&output) + &err(&output);
-    let is_neutral = |c: char| !c.is_control() || c == '\n';
-    assert!(shown.chars().all(is_neutral), "{shown:?}");
-    assert!(!shown.contains(['\u{202e}', '\u{2066}']), "{shown:?}");
-    let err = err(&output);
-    assert_eq!(err.lines().count(), 5, "{err}");
-    // 100 columns where there is no terminal, and two a character of this text.
-    assert!(err.lines().all(|line| line.chars().count() <= 100), "{err}");
-    let last = err.lines().last().unwrap();
-    assert!(last.ends_with('…') && last.chars().count() < 75, "{last}");
 }
 
 #[test]
@@ -462,17 +322,5 @@ fn signals_end_a_run_with_their_codes() {
             .unwrap();
         assert!(killed.success());
         assert_eq!(child.wait().unwrap().code(), Some(expected), "{signal}");
-    }
-}
-
-/// Returns the text of a message on the wire, in either of its forms.
-fn content(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect(),
-        _ => String::new(),
     }
 }
