@@ -1,4 +1,5 @@
 //! `#[derive(ToolInput)]`: schema and reader of every shape.
+#![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "fields are read through `Debug`")]
 
 use claw::registry::Toolset;
@@ -304,4 +305,64 @@ fn defaults_stand_in_the_schema() {
     assert_eq!(properties["unit"]["default"], json!("degrees_fahrenheit"));
     assert_eq!(properties["names"]["default"], json!([]));
     assert_eq!(schema(tool).get("required"), None);
+}
+
+mod any_text {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// JSON, broken JSON, and the words of the types above.
+    fn text() -> impl Strategy<Value = String> {
+        let word = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"v\"",
+            "\"kind\"",
+            "\"go\"",
+            "\"how_far\"",
+            "\"t\"",
+            "\"c\"",
+            "\"One\"",
+            "\"Two\"",
+            "\"x\"",
+            "\"Word\"",
+            "\"Nest\"",
+            "\"inner\"",
+            "\"label\"",
+            "\"children\"",
+            "\"cityName\"",
+            "1",
+            "-1",
+            "1e5",
+            "null",
+            "true",
+            "\\",
+            "\"",
+            "é",
+            " ",
+        ]);
+        prop_oneof![
+            prop::collection::vec(word, 0..24).prop_map(|words| words.concat()),
+            any::<String>(),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn is_json_when_it_is_taken(text in text()) {
+            let text = format!(r#"{{"v":{text}}}"#);
+            for entries in [
+                claw::tools![unit], claw::tools![place], claw::tools![meters], claw::tools![tree], claw::tools![act],
+                claw::tools![beside], claw::tools![around],
+            ] {
+                if (entries[0].shim)(None, &text).is_ok() {
+                    prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+                }
+            }
+        }
+    }
 }

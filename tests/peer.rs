@@ -2,6 +2,8 @@
 //!
 //! Each test says that it skipped where its peer is not at hand. `.ci/run` installs the npm peer under `target/peer`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -153,7 +155,7 @@ fn a_small_real_model_is_asked_in_prose_and_nothing_breaks() {
         folder.path().join("claw.toml"),
         format!(
             "model = \"local:smollm2-135m-instruct\"\n\
-             [providers.local]\nbase_url = \"{base}\"\nnative_tools = false\n\
+             [providers.local]\nbase_url = \"{base}\"\nprotocol = \"prompt\"\n\
              [policy]\nallow = [\"now\"]\ndeny = [\"exec\", \"write_file\", \"edit_file\", \"read_many\", \"grep\", \"glob\", \"list_dir\"]\n\
              [limits]\nrounds = 4\nmax_output_tokens = 120\n"
         ),
@@ -161,7 +163,10 @@ fn a_small_real_model_is_asked_in_prose_and_nothing_breaks() {
     .unwrap();
     for prompt in ["What time is it? Use the tool `now`.", "Say hello."] {
         let started = Instant::now();
-        let run = claw(folder.path(), &["run", "--json", prompt]);
+        let run = claw(
+            folder.path(),
+            &["run", "--json", "--config", "claw.toml", prompt],
+        );
         let events: Vec<serde_json::Value> = text(&run.stdout)
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())

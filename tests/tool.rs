@@ -1,10 +1,11 @@
 //! `#[tool]` end to end: schema, reading, injection, results.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 
 use claw::registry::Toolset;
-use claw::tool;
-use claw::tool::{Prepared, Tool, ToolContext, ToolEntry, ToolOutput};
+use claw::tool::{CallInfo, Prepared, StateMap, Tool, ToolContext, ToolEntry, ToolOutput};
+use claw::{State, tool};
 use serde_json::{Value, json};
 
 /// Adds two numbers.
@@ -37,6 +38,33 @@ async fn greet(
         "x".parse::<u8>()?;
     }
     Ok(format!("{}{name} {times} {tone:?}", ctx.call_id()))
+}
+
+/// Needs state.
+#[tool(effect = pure)]
+fn stateful(
+    state: State<'_, u32>,
+    #[state] name: &String,
+    /// A number.
+    #[arg(alias = "m")]
+    n: u32,
+) -> String {
+    format!("{} {name} {n}", *state)
+}
+
+/// Takes what only schemars and serde know.
+#[tool(effect = pure)]
+fn foreign(
+    /// The value.
+    value: Foreign,
+) -> u8 {
+    value.n
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Foreign {
+    #[schemars(range(max = 9))]
+    n: u8,
 }
 
 fn only(entries: &'static [ToolEntry]) -> Arc<Tool> {
@@ -86,4 +114,104 @@ async fn an_async_tool_runs() {
     let error = call(&tool, r#"{"name": "bad"}"#).await.unwrap_err();
     assert_eq!(error, "invalid digit found in string");
     assert!(Toolset::linked().unwrap().get("greet").is_some());
+}
+
+/// Returns why the fast path refuses.
+fn refused(entry: &'static ToolEntry, text: &str) -> String {
+    match (entry.shim)(None, text) {
+        Ok(_) => panic!("{text} is taken"),
+        Err(reject) => reject.to_string(),
+    }
+}
+
+#[test]
+fn the_fast_path_is_strict() {
+    let [add] = claw::tools![add] else {
+        panic!("one tool")
+    };
+    let taken = |text: &str| matches!((add.shim)(None, text), Ok(Prepared::Checked));
+    assert!(taken(r#"{"a":1}"#));
+    assert!(taken(" { \"b\" : null , \"\\u0061\" : 1 } "));
+    for (text, why) in [
+        ("", "/a: required, missing at byte 0"),
+        (" null ", "/a: required, missing at byte 5"),
+        ("{}", "/a: required, missing at byte 2"),
+        ("[1,2]", "expected an object at byte 0"),
+        (r#"{"a":1}x"#, "text after the arguments at byte 7"),
+        (r#"{"a":1,"a":2}"#, "/a: given twice at byte 7"),
+        (r#"{"a":1,"c":2}"#, "unknown parameter at byte 7"),
+        (r#"{"a":1,}"#, "a comma before the end at byte 7"),
+        (r#"{"a":"1"}"#, "/a: expected an integer at byte 5"),
+        (r#"{"a":2147483648}"#, "/a: out of range at byte 5"),
+        (r#"{"a":null}"#, "/a: expected an integer at byte 5"),
+        (r#"{"a":1"#, "text without an end at byte 6"),
+        (r#"{"a":1 "b":2}"#, "expected a comma at byte 7"),
+    ] {
+        assert_eq!(refused(add, text), why, "{text}");
+    }
+}
+
+#[test]
+fn bounds_are_checked() {
+    let [greet] = claw::tools![greet] else {
+        panic!("one tool")
+    };
+    assert!(refused(greet, r#"{"name":""}"#).contains("/name: outside the declared bounds"));
+    assert!(refused(greet, r#"{"name":"a","times":4}"#).contains("/times: outside"));
+    let longest = format!(r#"{{"name":"{}"}}"#, "é".repeat(80));
+    assert!((greet.shim)(None, &longest).is_ok());
+    assert!(refused(greet, r#"{"name":"a","ctx":{}}"#).contains("unknown parameter"));
+}
+
+#[test]
+fn state_is_injected_and_missing_state_is_an_error() {
+    let entries = claw::tools![stateful];
+    let toolset = Toolset::of(entries).unwrap();
+    let mut state = StateMap::default();
+    state.insert(7_u32);
+    let error = toolset.check_state(&state).unwrap_err().to_string();
+    assert!(
+        error.contains("`stateful` needs `State<alloc::string::String>`"),
+        "{error}"
+    );
+    let run = |state: StateMap| {
+        let ctx = ToolContext::new(CallInfo {
+            session_id: String::new(),
+            call_id: String::new(),
+            cancel: tokio_util::sync::CancellationToken::new(),
+            deadline: None,
+            workspace: None,
+            state: Arc::new(state),
+            progress: None,
+        });
+        match (entries[0].shim)(Some(&ctx), r#"{"m":1}"#) {
+            Ok(Prepared::Done(result)) => result.map_err(|error| error.to_string()),
+            _ => panic!("a sync tool runs"),
+        }
+    };
+    assert!(
+        run(state)
+            .unwrap_err()
+            .contains("needs `State<alloc::string::String>`")
+    );
+    let mut state = StateMap::default();
+    state.insert(7_u32);
+    state.insert("x".to_owned());
+    assert_eq!(run(state), Ok(ToolOutput::text("7 x 1")));
+}
+
+#[test]
+fn a_foreign_type_says_what_is_wrong_with_it() {
+    let tool = only(claw::tools![foreign]);
+    assert_eq!(
+        schema(&tool)["properties"]["value"]["properties"]["n"]["maximum"],
+        json!(9)
+    );
+    let [foreign] = claw::tools![foreign] else {
+        panic!("one tool")
+    };
+    assert_eq!(
+        refused(foreign, r#"{"value":{}}"#),
+        "/value: missing field `n` at line 1 column 2 at byte 9"
+    );
 }

@@ -2,6 +2,8 @@
 //!
 //! The macros are documented where they are exported, in `claw`.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod arg;
 mod docs;
 mod errors;

@@ -53,17 +53,19 @@ impl Property {
         std::iter::once(&*self.name).chain(self.arg.aliases.iter().map(String::as_str))
     }
 
-    /// Returns the expression that asks the type system how the type is read.
+    /// Returns the expression that asks the type system how the type is read. It is the same wherever it stands, so
+    /// that the compiler reports a type that cannot be read once.
     pub(crate) fn via(&self, p: &TokenStream) -> TokenStream {
         let ty = &self.ty;
-        quote_spanned!(ty.span()=> &<#p::Probe<'_, #ty>>::VIA)
+        let p = located(p, ty.span());
+        quote_spanned!(ty.span()=> #p::via(&<#p::Probe<'_, #ty>>::VIA))
     }
 
     /// Returns the row of the property table.
     pub(crate) fn row(&self, p: &TokenStream) -> TokenStream {
         let (name, via) = (&self.name, self.via(p));
         let description = self.description.as_deref().unwrap_or_default();
-        let source = quote_spanned!(self.ty.span()=> #p::source(#via));
+        let source = quote_spanned!(self.ty.span()=> #via.source);
         let mut row = quote!(#p::Property::new(#name, #description, #source));
         if !self.arg.aliases.is_empty() {
             let aliases = &self.arg.aliases;
@@ -76,9 +78,9 @@ impl Property {
             let preset = match literal(default) {
                 Some(json) => quote!(#p::Preset::Json(#json)),
                 None => {
-                    let value = value(default);
+                    let value = value(default, p);
                     quote!(#p::Preset::Made(|| {
-                        let mut slot = #p::slot(#via);
+                        let mut slot = (#via.slot)();
                         slot.fill(|| #value);
                         #p::Slot::json(&slot)
                     }))
@@ -127,7 +129,7 @@ impl Property {
         let mut constraint = |span: Span, kind: &str, message: String| {
             let kind = Ident::new(kind, Span::mixed_site());
             out.extend(quote_spanned! {span=>
-                const _: () = ::core::assert!(#p::takes(#p::source(#via), #p::Constraint::#kind), #message);
+                const _: () = ::core::assert!(#p::takes(#via.source, #p::Constraint::#kind), #message);
             });
         };
         if let Some((span, _)) = self.arg.range {
@@ -159,33 +161,47 @@ impl Property {
             "parameter `{name}` has no description: write a `///` comment before it, or `#[arg(description = \"\")]` when its name says it all"
         );
         quote_spanned! {self.span=>
-            const _: () = ::core::assert!(#p::source(#via).node.is_none(), #message);
+            const _: () = ::core::assert!(#via.source.node.is_none(), #message);
         }
     }
 
     /// Returns the statement that makes the slot named `slot`.
     pub(crate) fn slot(&self, p: &TokenStream, slot: &Ident) -> TokenStream {
         let via = self.via(p);
-        let call = quote_spanned!(self.ty.span()=> #p::slot(#via));
-        quote!(let mut #slot = #call;)
+        quote_spanned!(self.ty.span()=> let mut #slot = (#via.slot)();)
     }
 
     /// Returns the statement that fills a default into `slot`, where there is one.
-    pub(crate) fn fill(&self, slot: &Ident) -> TokenStream {
+    pub(crate) fn fill(&self, p: &TokenStream, slot: &Ident) -> TokenStream {
         match &self.arg.default {
             None => TokenStream::new(),
             Some(default) => {
-                let value = value(default);
+                let value = value(default, p);
                 quote!(#slot.fill(|| #value);)
             }
         }
     }
 }
 
-/// Returns the local variables of the slots of `count` properties.
-pub(crate) fn slots(count: usize) -> Vec<Ident> {
-    (0..count)
-        .map(|at| format_ident!("slot{at}", span = Span::mixed_site()))
+/// Returns the local variables of the slots of properties. Each is located at its type, so that a type that cannot be
+/// read is reported there and nowhere else.
+pub(crate) fn slots<'a>(properties: impl IntoIterator<Item = &'a Property>) -> Vec<Ident> {
+    let slot = |(at, property): (usize, &Property)| {
+        let span = Span::mixed_site().located_at(property.ty.span());
+        format_ident!("slot{at}", span = span)
+    };
+    properties.into_iter().enumerate().map(slot).collect()
+}
+
+/// Returns `tokens` as if they stood at `span`: an error in an expression is reported at its first token.
+pub(crate) fn located(tokens: &TokenStream, span: Span) -> TokenStream {
+    tokens
+        .clone()
+        .into_iter()
+        .map(|mut token| {
+            token.set_span(span);
+            token
+        })
         .collect()
 }
 
@@ -254,7 +270,7 @@ fn literal(default: &Default) -> Option<String> {
 }
 
 /// Returns the expression of a default. Text and paths are converted: a constant `&str` may stand in for a `String`.
-fn value(default: &Default) -> TokenStream {
+fn value(default: &Default, p: &TokenStream) -> TokenStream {
     match default {
         Default::OfType(span) => {
             quote_spanned!(*span=> ::core::default::Default::default())
@@ -265,9 +281,8 @@ fn value(default: &Default) -> TokenStream {
                 lit: Lit::Str(_), ..
             })),
         ) => {
-            // Of the macro and not of the user, so that clippy does not call it needless.
-            let span = Span::mixed_site().located_at(value.span());
-            quote_spanned!(span=> ::core::convert::From::from(#value))
+            let p = located(p, value.span());
+            quote_spanned!(value.span()=> #p::preset(#value))
         }
         Default::Value(value) => quote!(#value),
     }

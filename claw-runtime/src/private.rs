@@ -7,8 +7,8 @@ pub use serde_json;
 pub use crate::schema::Coerce;
 pub use crate::schema::cursor::Cursor;
 pub use crate::schema::input::{
-    Probe, State, ToolInput, Via, ViaSchemars, field, owned, slot, source, take, unknown_variant,
-    unknown_word, variant,
+    Probe, State, ToolInput, Via, ViaSchemars, Way, field, owned, preset, unknown_variant,
+    unknown_word, variant, via,
 };
 pub use crate::schema::node::{
     Bounds, Constraint, Kind, Named, Node, Num, Preset, Property, Source, takes,

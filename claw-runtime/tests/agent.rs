@@ -1,5 +1,7 @@
 //! A whole turn: agent, driver, dispatch, store, with a scripted model in and the transcript out.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

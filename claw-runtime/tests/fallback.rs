@@ -27,6 +27,36 @@ fn authored_cases() {
     run(&data("authored.jsonl"));
 }
 
+/// A reply that was cut brings the first of its calls as they are, or fewer: never a call with other arguments.
+#[test]
+fn cut_replies_run_nothing_else() {
+    for name in ["cases.jsonl", "authored.jsonl"] {
+        let text = std::fs::read_to_string(data(name)).unwrap();
+        for line in text.lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            if case["expected"]["type"] != "calls" {
+                continue;
+            }
+            let raw = case["raw"].as_str().unwrap();
+            if raw.contains("</think>") && !raw.contains("<think>") {
+                // The prompt opened the reasoning: before its end nobody can tell it from an answer.
+                continue;
+            }
+            let tools = toolset(&case["tools"]);
+            let whole = find(raw, &StopReason::Stop, &tools).calls;
+            for (end, _) in raw.char_indices() {
+                let cut = find(&raw[..end], &StopReason::Length, &tools).calls;
+                assert!(
+                    whole.starts_with(&cut),
+                    "{}: {:?} gives {cut:?}",
+                    case["id"],
+                    &raw[..end]
+                );
+            }
+        }
+    }
+}
+
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/data/fallback")

@@ -41,16 +41,16 @@ impl DeltaSink for Seen {
 }
 
 fn provider(server: &Server) -> OpenAiChat {
-    OpenAiChat::new(
-        "test",
-        &server.base,
-        Some(SecretString::from(KEY.to_owned())),
-    )
-    .unwrap()
-    .timeouts(Timeouts {
+    let key = SecretString::from(KEY.to_owned());
+    OpenAiChat::new("test", &server.base, Some(key)).unwrap()
+}
+
+/// Returns a provider that soon gives up; only tests that wait for it use it, so that a slow machine fails no other.
+fn hasty(server: &Server) -> OpenAiChat {
+    provider(server).timeouts(Timeouts {
         connect: Duration::from_secs(5),
-        first_content: Duration::from_millis(400),
-        between_content: Duration::from_millis(200),
+        first_content: Duration::from_millis(600),
+        between_content: Duration::from_millis(500),
     })
 }
 
@@ -77,6 +77,14 @@ async fn whole(provider: &OpenAiChat) -> Result<Reply, ProviderError> {
     provider
         .complete(request(&[Message::user("Hi")]), None)
         .await
+}
+
+/// Returns the error of one streamed request that is answered this way and soon given up.
+async fn stall(acts: Vec<Act>) -> ProviderError {
+    let server = Server::start([acts]).await;
+    let hasty = hasty(&server);
+    let read = tokio::time::timeout(Duration::from_secs(20), streamed(&hasty));
+    read.await.expect("it is given up").unwrap_err()
 }
 
 /// Returns the error of one streamed request that is answered this way.
@@ -412,9 +420,7 @@ async fn keep_alives_do_not_hide_a_stall() {
     ] {
         let mut acts = open_stream(pieces);
         acts.push(Act::Drip(chunk(drip), 20));
-        let error = tokio::time::timeout(Duration::from_secs(10), failure(acts))
-            .await
-            .unwrap();
+        let error = stall(acts).await;
         assert_eq!(error.class, FailureClass::Stalled, "{error}");
         assert_eq!(error.partial, partial);
     }
@@ -427,8 +433,8 @@ async fn slow_content_is_no_stall() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     acts.push(Act::Drip(chunk(piece), 20));
     let server = Server::start([acts]).await;
-    let provider = provider(&server);
-    let read = tokio::time::timeout(Duration::from_millis(900), streamed(&provider));
+    let provider = hasty(&server);
+    let read = tokio::time::timeout(Duration::from_millis(1500), streamed(&provider));
     assert!(read.await.is_err(), "the stream still runs");
 }
 
@@ -437,7 +443,7 @@ async fn a_server_that_says_nothing_is_given_up() {
     let mut silent = open_stream(&[]);
     silent.push(Act::Drip(vec![], 1000));
     for acts in [vec![Act::Drip(vec![], 1000)], silent] {
-        let error = failure(acts).await;
+        let error = stall(acts).await;
         assert_eq!(error.class, FailureClass::Stalled, "{error}");
     }
 }
@@ -449,7 +455,7 @@ async fn an_endless_answer_is_cut_off() {
     for flood in [vec![b'x'; 1 << 16], comments, vec![b' '; 1 << 16]] {
         let acts = vec![Act::Send(head.clone()), Act::Flood(flood)];
         let server = Server::start([acts]).await;
-        let provider = provider(&server).timeouts(Timeouts::default());
+        let provider = provider(&server);
         let error = tokio::time::timeout(Duration::from_secs(60), streamed(&provider))
             .await
             .unwrap()

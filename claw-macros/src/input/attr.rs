@@ -9,6 +9,7 @@ use super::case::Case;
 use crate::arg::{Arg, Default as Preset};
 use crate::errors::Errors;
 use crate::keys::{self, Entries, Entry, Value};
+use crate::property::located;
 
 /// What stands on the type.
 #[derive(Default)]
@@ -78,7 +79,8 @@ impl Container {
     /// Returns the path of what expansions name.
     pub(crate) fn private(&self) -> TokenStream {
         match &self.krate {
-            Some(path) => quote!(#path::__private),
+            // Not where it was written: lints would take the expansion for the user's code.
+            Some(path) => located(&quote!(#path::__private), Span::call_site()),
             None => quote!(::claw::__private),
         }
     }

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::model::{Body, Input, Shape, Tagging, Variant};
-use crate::property::{Property, slots};
+use crate::property::{Property, located, slots};
 
 /// Returns the implementation.
 pub(crate) fn input(ident: &Ident, input: &Input, p: &TokenStream) -> TokenStream {
@@ -96,7 +96,7 @@ fn content(body: &Body, p: &TokenStream) -> TokenStream {
         Body::Unit => quote!(#p::Node::new(#p::Kind::Any)),
         Body::Newtype(property) => {
             let via = property.via(p);
-            let node = quote_spanned!(property.ty.span()=> #p::field(#p::source(#via)));
+            let node = quote_spanned!(property.ty.span()=> #p::field(#via.source));
             match property.bounds(p) {
                 Some(bounds) => quote!(#p::Node::within(#node, #bounds)),
                 None => quote!(*#node),
@@ -120,7 +120,9 @@ fn reader(body: &Body, this: &TokenStream, p: &TokenStream) -> TokenStream {
     match body {
         Body::Unit => quote!(::core::result::Result::Ok(#this)),
         Body::Newtype(property) => {
-            let [slot] = [Ident::new("slot", Span::mixed_site())];
+            let span = property.ty.span();
+            let slot = Ident::new("slot", Span::mixed_site().located_at(span));
+            let place = quote_spanned!(span=> &mut #slot);
             let make = property.slot(p, &slot);
             let bounds = match property.bounds(p) {
                 Some(bounds) => quote!(::core::option::Option::Some(&const { #bounds })),
@@ -129,7 +131,7 @@ fn reader(body: &Body, this: &TokenStream, p: &TokenStream) -> TokenStream {
             let value = owned(property, &slot, p);
             quote!({
                 #make
-                #p::Slot::read(&mut #slot, #cursor, #bounds)?;
+                #p::Slot::read(#place, #cursor, #bounds)?;
                 ::core::result::Result::Ok(#this(#value))
             })
         }
@@ -146,10 +148,11 @@ fn fields(
 ) -> TokenStream {
     let cursor = cursor();
     let properties: Vec<&Property> = body.properties().collect();
-    let slots = slots(properties.len());
+    let slots = slots(properties.iter().copied());
     let each = || properties.iter().zip(&slots);
     let make = each().map(|(property, slot)| property.slot(p, slot));
-    let fill = each().map(|(property, slot)| property.fill(slot));
+    let fill = each().map(|(property, slot)| property.fill(p, slot));
+    let places = each().map(|(property, slot)| quote_spanned!(property.ty.span()=> &mut #slot));
     let known = tag.map(|_| quote!(&mut #p::Known,));
     let mut next = slots.iter();
     let values = match body {
@@ -175,15 +178,15 @@ fn fields(
     quote!({
         static __PROPERTIES: &[#p::Property] = &[#tag #rows];
         #(#make)*
-        #p::members(#cursor, __PROPERTIES, &mut [#known #(&mut #slots),*])?;
+        #p::members(#cursor, __PROPERTIES, &mut [#known #(#places),*])?;
         #(#fill)*
         ::core::result::Result::Ok(#this { #(#values),* })
     })
 }
 
 fn owned(property: &Property, slot: &Ident, p: &TokenStream) -> TokenStream {
-    let via = property.via(p);
-    quote_spanned!(property.ty.span()=> #p::owned(#via, &mut #slot)?)
+    let p = located(p, property.ty.span());
+    quote_spanned!(property.ty.span()=> #p::owned(&mut #slot)?)
 }
 
 fn words(variants: &[Variant], p: &TokenStream) -> (TokenStream, TokenStream, Option<TokenStream>) {

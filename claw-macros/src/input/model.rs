@@ -93,7 +93,7 @@ impl Body {
                     fields,
                     "expected named fields: a model writes names, not places",
                 );
-                Self::Unit
+                Self::Fields(Vec::new())
             }
             Fields::Named(fields) => {
                 let fields: Vec<Field> = fields

@@ -107,14 +107,18 @@ fn assertions(tool: &Tool, p: &TokenStream) -> TokenStream {
 fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
     let ident = &tool.ident;
     let [ctx, text] = ["ctx", "text"].map(|name| Ident::new(name, Span::mixed_site()));
-    let slots = slots(tool.parameters.len());
+    let slots = slots(tool.parameters.iter().map(|parameter| &parameter.property));
     let each = || tool.parameters.iter().zip(&slots);
     let make = each().map(|(parameter, slot)| parameter.property.slot(p, slot));
-    let fill = each().map(|(parameter, slot)| parameter.property.fill(slot));
+    let fill = each().map(|(parameter, slot)| parameter.property.fill(p, slot));
+    let places = each().map(|(parameter, slot)| {
+        let span = syn::spanned::Spanned::span(&parameter.property.ty);
+        quote_spanned!(span=> &mut #slot)
+    });
     let arguments = each().map(|(parameter, slot)| {
         let via = parameter.property.via(p);
         let span = syn::spanned::Spanned::span(&parameter.property.ty);
-        let taken = quote_spanned!(span=> #p::take(#via, &mut #slot, #ctx)?);
+        let taken = quote_spanned!(span=> (#via.take)(&mut #slot, #ctx)?);
         if parameter.state {
             quote!(#taken.0)
         } else {
@@ -137,7 +141,7 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
             #text: &'a str,
         ) -> ::core::result::Result<#p::Prepared<'a>, #p::Reject> {
             #(#make)*
-            #p::parse(#text, __PROPERTIES, &mut [#(&mut #slots),*])?;
+            #p::parse(#text, __PROPERTIES, &mut [#(#places),*])?;
             #(#fill)*
             let ::core::option::Option::Some(#ctx) = #ctx else {
                 return ::core::result::Result::Ok(#p::Prepared::Checked);
@@ -148,7 +152,8 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
 }
 
 fn body(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
-    let value = Ident::new("value", Span::mixed_site());
+    // Located where the type of the result stands: that is what a result that cannot be converted is reported at.
+    let value = Ident::new("value", Span::mixed_site().located_at(tool.returns));
     let split = quote_spanned!(tool.returns=> #p::Returned(#call).split().map_err(|error| #p::failure(error))?);
     let convert = quote_spanned!(tool.returns=> #p::convert(#value.form(), #value.0));
     quote! {

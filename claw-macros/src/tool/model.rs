@@ -10,7 +10,7 @@ use super::attr::Attr;
 use crate::arg::Arg;
 use crate::docs;
 use crate::errors::Errors;
-use crate::property::Property;
+use crate::property::{Property, located};
 
 /// A tool function.
 pub(crate) struct Tool {
@@ -107,7 +107,8 @@ impl Tool {
 
 fn krate(attr: &Attr) -> TokenStream {
     match &attr.krate {
-        Some(path) => quote!(#path::__private),
+        // Not where it was written: lints would take the expansion for the user's code.
+        Some(path) => located(&quote!(#path::__private), Span::call_site()),
         None => quote!(::claw::__private),
     }
 }

@@ -105,6 +105,9 @@ pub(super) async fn drive(
     }
 }
 
+/// A progress line: the call's id and the text.
+type Line = (String, String);
+
 /// What is under way.
 struct Work<'r> {
     agent: &'r Inner,
@@ -119,10 +122,7 @@ struct Work<'r> {
     calls: FuturesUnordered<BoxFuture<'r, Finished>>,
     stops: HashMap<String, CancellationToken>,
     asks: FuturesUnordered<BoxFuture<'r, Input>>,
-    progress: (
-        mpsc::Sender<(String, String)>,
-        mpsc::Receiver<(String, String)>,
-    ),
+    progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
     ready: VecDeque<Input>,
 }
 

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::repair::quoted;
+use super::resolve::schema_of;
 use super::{Fault, FaultCode};
+use crate::nearest::nearest;
 use crate::tool::Tool;
 
 /// How much of the offending text is quoted, in characters.
@@ -84,13 +86,8 @@ pub(super) fn invalid_arguments(tool: &Tool, why: &str) -> Fault {
 pub(super) fn unknown_tool<'a>(name: &str, tools: impl Iterator<Item = &'a Tool>) -> Fault {
     let name = clip(name);
     let tools: Vec<&Tool> = tools.collect();
-    let near = tools
-        .iter()
-        .filter(|tool| name.len().abs_diff(tool.name().len()) <= 1 + tool.name().len() / 4)
-        .map(|tool| (distance(&name, tool.name()), *tool))
-        .filter(|(distance, tool)| *distance <= 1 + tool.name().len() / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, tool)| tool);
+    let near = nearest(&name, tools.iter().map(|tool| tool.name()))
+        .and_then(|near| tools.iter().find(|tool| tool.name() == near).copied());
     let hint = match near {
         Some(tool) => format!(" Did you mean `{}`?", tool.name()),
         None if tools.is_empty() => String::new(),
@@ -115,7 +112,7 @@ pub(super) fn unknown_tool<'a>(name: &str, tools: impl Iterator<Item = &'a Tool>
 
 /// Returns the form of a call of `tool`, with the names of its required parameters.
 fn example(tool: &Tool) -> String {
-    let schema: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+    let schema = schema_of(tool);
     let required: Vec<&str> = schema["required"]
         .as_array()
         .into_iter()
@@ -143,32 +140,9 @@ fn example(tool: &Tool) -> String {
     )
 }
 
-/// The number of edits between two names, for hints only.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in b.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("get_wether", "get_weather"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
-    }
 
     #[test]
     fn quotes_are_clipped_to_one_line() {

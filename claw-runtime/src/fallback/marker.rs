@@ -47,11 +47,25 @@ impl Mark<'_> {
         .filter(|name| !name.is_empty())
     }
 
+    /// Tells whether a call, an answer or reasoning may begin with this marker.
+    pub(super) fn begins(&self) -> bool {
+        match self.kind {
+            Kind::Open => {
+                is_call(&self.name)
+                    || is_reasoning(&self.name)
+                    || is_response(&self.name)
+                    || matches!(self.name.as_str(), "function" | "invoke" | "tool_code")
+            }
+            Kind::Close => is_reasoning(&self.name),
+            Kind::Token | Kind::Bracket => true,
+        }
+    }
+
     /// Tells whether this marker ends a call, so that brackets missing before it were forgotten and not cut off.
     pub(super) fn ends_call(&self) -> bool {
         match self.kind {
             Kind::Open => false,
-            Kind::Close => !is_reasoning(&self.name) && !is_parameter(&self.name),
+            Kind::Close => is_end(&self.name),
             Kind::Token => true,
             Kind::Bracket => self.name.starts_with('/'),
         }
@@ -185,6 +199,15 @@ pub(super) fn is_call(name: &str) -> bool {
     )
 }
 
+/// Tells whether an end tag of this name ends a call.
+pub(super) fn is_end(name: &str) -> bool {
+    is_call(name)
+        || matches!(
+            name,
+            "function" | "invoke" | "tool_code" | "arguments" | "parameters" | "input"
+        )
+}
+
 /// Tells whether a marker of this name holds a tool's answer, which a model has to wait for.
 pub(super) fn is_response(name: &str) -> bool {
     matches!(
@@ -218,6 +241,8 @@ pub(super) fn is_stop(name: &str) -> bool {
             | "end_of_sentence"
             | "end_of_turn"
             | "end_of_turn_token"
+            | "observation"
+            | "user"
             | "return"
             | "eos"
     )

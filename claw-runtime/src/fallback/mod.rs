@@ -104,7 +104,8 @@ pub fn find(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let mut faults = found.faults;
     if found.calls.is_empty() && faults.is_empty() {
         if found.invented || text.is_empty() {
-            faults.push(no_answer(found.invented, stop));
+            let thought = found.reasoning.contains("<tool_call>");
+            faults.push(no_answer(found.invented, thought, stop));
         } else if found.unmarked {
             faults.push(fault::fault(
                 FaultCode::UnmarkedCall,
@@ -123,9 +124,11 @@ pub fn find(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     }
 }
 
-fn no_answer(invented: bool, stop: &StopReason) -> Fault {
+fn no_answer(invented: bool, thought: bool, stop: &StopReason) -> Fault {
     let message = if invented {
         "There is no answer: the reply holds a tool's response that no tool gave. Call the tool and wait for its response."
+    } else if thought {
+        "There is no answer: calls inside reasoning are not run. End the reasoning, then answer, or call a tool."
     } else if *stop == StopReason::Length {
         "There is no answer: the output limit was reached before one. Think less and answer, or call a tool."
     } else {

@@ -3,9 +3,10 @@
 use super::fault;
 use super::marker::{self, Kind, Mark, mark};
 use super::python;
-use super::repair::{self, Json, Style, is_blank};
+use super::repair::{self, Broken, Style, is_blank};
 use super::resolve::Outcome;
 use super::scan::Scan;
+use crate::tool::Tool;
 
 impl Scan<'_> {
     /// Handles `<tool_call>` and its relatives.
@@ -13,10 +14,7 @@ impl Scan<'_> {
         let start = self.position();
         let at = self.blanks(open.end);
         if at == self.text.len() && open.name.starts_with("tool_call") {
-            let fault = fault::truncated(&self.text[start..], None);
-            self.push(start, [Err(fault)]);
-            self.done(at);
-            return true;
+            return self.cut(start, None);
         }
         // A wrapper around further markers is nothing by itself.
         if mark(self.text, at).is_some_and(|mark| {
@@ -26,7 +24,23 @@ impl Scan<'_> {
             self.done(at);
             return true;
         }
-        self.payload(start, at, Some(open)) || self.pairs(start, at)
+        self.payload(start, at, Some(open)) || self.named_tags(start, at) || self.pairs(start, at)
+    }
+
+    /// Handles `<tool_code>`: calls as Python. Other code is not run.
+    pub(super) fn code(&mut self, open: &Mark<'_>) -> bool {
+        let start = self.position();
+        if self.payload(start, open.end, None) {
+            return true;
+        }
+        let Some(end) = self.find_ahead(open.end, "</tool_code>") else {
+            return false;
+        };
+        let code = self.text[open.end..end].trim_start();
+        let fault = self.tools.unknown(code.lines().next().unwrap_or_default());
+        self.push(start, [Err(fault)]);
+        self.done(end);
+        true
     }
 
     /// Reads the calls at `at`, behind a marker at `start`; `false` when there are none and the marker is only a word.
@@ -43,70 +57,79 @@ impl Scan<'_> {
             return false;
         }
         let name = open.and_then(|open| open.names());
-        self.json(start, at, name, open.map(|open| open.name.as_str()));
-        true
+        self.json(start, at, name, open.map(|open| open.name.as_str()))
     }
 
-    /// Reads JSON values: whole calls, or the arguments of `name`.
-    pub(super) fn json(&mut self, start: usize, at: usize, name: Option<&str>, tag: Option<&str>) {
+    /// Reads JSON values: whole calls, or the arguments of `name`; always `true`.
+    pub(super) fn json(
+        &mut self,
+        start: usize,
+        at: usize,
+        name: Option<&str>,
+        tag: Option<&str>,
+    ) -> bool {
         let mut outcomes: Vec<Outcome> = Vec::new();
         let mut implied = false;
         let mut next = at;
         loop {
-            match repair::read(self.text, next, Style::Loose) {
-                Ok(read) => {
-                    implied |= read.implied;
-                    match name {
-                        Some(name) => outcomes.push(self.tools.call(name, &read.json)),
-                        None => outcomes.extend(self.tools.marked(&read.json)),
-                    }
-                    let end = read.end;
-                    next = self.surplus(end);
-                    let more = self.text[next..].starts_with(['{', '['])
-                        && mark(self.text, next).is_none();
-                    if more && name.is_none() {
-                        continue;
-                    }
-                    if !more && self.ends(end, next, implied, tag) {
-                        self.push(start, outcomes);
-                        return self.done(next);
-                    }
-                    let why = "something else follows the JSON inside the call";
-                    return self.broken(start, next, false, why, name, Some(&read.json));
-                }
+            let named = name.and_then(|name| self.tools.resolve(name));
+            let read = match repair::read(self.text, next, Style::Loose) {
+                Ok(read) => read,
                 Err(broken) => {
-                    let partial = broken.partial.as_ref();
-                    return self.broken(start, broken.at, broken.cut, broken.why, name, partial);
+                    let meant = named.or_else(|| self.tools.meant(broken.partial.as_ref()));
+                    return self.failed(start, &broken, meant);
                 }
+            };
+            implied |= read.implied;
+            match name {
+                Some(name) => outcomes.push(self.tools.call(name, &read.json)),
+                None => outcomes.extend(self.tools.marked(&read.json)),
             }
+            next = self.surplus(read.end);
+            let more = self.text[next..].starts_with(['{', '[']) && mark(self.text, next).is_none();
+            if more && name.is_none() {
+                continue;
+            }
+            if more || !self.ends(read.end, next, implied, tag) {
+                let meant = named.or_else(|| self.tools.meant(Some(&read.json)));
+                let why = "something else follows the JSON inside the call";
+                return self.broken(start, next, why, meant);
+            }
+            self.push(start, outcomes);
+            self.done(next);
+            return true;
         }
     }
 
-    /// Reports a broken call, and goes on where it surely ends.
+    /// Reports a call that is cut off; always `true`.
+    pub(super) fn cut(&mut self, start: usize, tool: Option<&Tool>) -> bool {
+        let fault = fault::truncated(&self.text[start..], tool);
+        self.push(start, [Err(fault)]);
+        self.done(self.text.len());
+        true
+    }
+
+    /// Reports a call that is broken at `at`, and goes on where it surely ends; always `true`.
     pub(super) fn broken(
         &mut self,
         start: usize,
         at: usize,
-        cut: bool,
         why: &str,
-        name: Option<&str>,
-        partial: Option<&Json>,
-    ) {
-        let tool = match name {
-            Some(name) => self.tools.resolve(name),
-            None => self.tools.meant(partial),
-        };
-        let fault = if cut {
-            fault::truncated(&self.text[start..], tool)
-        } else {
-            fault::invalid_json(self.text, at, why, tool)
-        };
+        tool: Option<&Tool>,
+    ) -> bool {
+        let fault = fault::invalid_json(self.text, at, why, tool);
         self.push(start, [Err(fault)]);
-        self.done(if cut {
-            self.text.len()
+        self.done(self.end_of_broken(start, at));
+        true
+    }
+
+    /// Reports a call whose JSON cannot be read; always `true`.
+    pub(super) fn failed(&mut self, start: usize, broken: &Broken, tool: Option<&Tool>) -> bool {
+        if broken.cut {
+            self.cut(start, tool)
         } else {
-            self.end_of_broken(start, at)
-        });
+            self.broken(start, broken.at, broken.why, tool)
+        }
     }
 
     /// Returns the end marker of a broken call: the first behind the fault that stands in no string and before something
@@ -143,11 +166,13 @@ impl Scan<'_> {
         if implied {
             return false;
         }
-        if rest.is_empty() || marker.is_some() || marker::is_started(rest) {
+        if rest.is_empty() || marker.is_some_and(|mark| mark.begins()) || marker::is_started(rest) {
             return true;
         }
-        // Text on the next line, unless it stands before the end of this very tag.
-        self.text[end..next].contains('\n')
+        // Text, unless it stands before the end of this very tag, or might be the rest of a string that a stray
+        // quotation mark ended.
+        let line = rest.lines().next().unwrap_or_default();
+        (self.text[end..next].contains('\n') || !line.contains(['"', '{', '}', '[', ']']))
             && !tag.is_some_and(|tag| {
                 let tag = format!("{tag}>");
                 rest.find(&tag).is_some_and(|at| rest[..at].ends_with("</"))
@@ -181,64 +206,41 @@ impl Scan<'_> {
         self.text.len() - self.text[at..].trim_start_matches(is_blank).len()
     }
 
-    /// Reads an object that was escaped once too often.
+    /// Reads an object that was escaped once too often; always `true`.
     fn escaped(&mut self, start: usize, at: usize) -> bool {
+        let why = "its quotation marks are escaped";
         let end = self.text[at..]
             .find('<')
             .map(|length| at + length)
             .filter(|end| mark(self.text, *end).is_some_and(|mark| mark.ends_call()));
         let Some(end) = end else {
-            self.broken(
-                start,
-                at,
-                false,
-                "its quotation marks are escaped",
-                None,
-                None,
-            );
-            return true;
+            return self.broken(start, at, why, None);
         };
         let slice = self.text[at..end].trim();
         let inner: Option<String> = serde_json::from_str(&format!("\"{slice}\"")).ok();
-        let read = inner.as_deref().and_then(|inner| {
+        let json = inner.as_deref().and_then(|inner| {
             let read = repair::read(inner, 0, Style::Loose).ok()?;
             (read.end == inner.len() && !read.implied).then_some(read.json)
         });
-        match read {
-            Some(json) => {
-                let outcomes = self.tools.marked(&json);
-                self.push(start, outcomes);
-                self.done(end);
-            }
-            None => self.broken(
-                start,
-                at,
-                false,
-                "its quotation marks are escaped",
-                None,
-                None,
-            ),
-        }
+        let Some(json) = json else {
+            return self.broken(start, at, why, None);
+        };
+        let outcomes = self.tools.marked(&json);
+        self.push(start, outcomes);
+        self.done(end);
         true
     }
 
+    /// Reads Python calls; always `true`.
     fn python(&mut self, start: usize, at: usize) -> bool {
         match python::read(self.text, at, self.tools) {
             Ok((outcomes, end)) => {
                 let next = self.surplus(end);
-                if self.ends(end, next, false, None) {
-                    self.push(start, outcomes);
-                    self.done(next);
-                } else {
-                    self.broken(
-                        start,
-                        next,
-                        false,
-                        "something else follows the call",
-                        None,
-                        None,
-                    );
+                if !self.ends(end, next, false, None) {
+                    return self.broken(start, next, "something else follows the call", None);
                 }
+                self.push(start, outcomes);
+                self.done(next);
             }
             Err(fault) => {
                 self.push(start, [Err(fault)]);

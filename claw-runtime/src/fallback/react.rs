@@ -1,10 +1,11 @@
 //! Calls in ReAct lines: `Action:` and `Action Input:`.
 
 use super::marker;
-use super::repair::{self, Style};
+use super::repair::{self, Json, Style};
 use super::scan::Scan;
 
 const THOUGHT: &str = "Thought:";
+const OBSERVATION: &str = "Observation:";
 
 impl Scan<'_> {
     /// Handles a line that begins with one of ReAct's labels.
@@ -13,7 +14,7 @@ impl Scan<'_> {
         if let Some(action) = rest.strip_prefix("Action:") {
             return self.action(self.text.len() - action.len());
         }
-        let invented = ["Observation:", "Final Answer:", THOUGHT]
+        let invented = [OBSERVATION, "Final Answer:", THOUGHT]
             .iter()
             .any(|label| rest.starts_with(label));
         if self.react && invented {
@@ -26,7 +27,7 @@ impl Scan<'_> {
         if let Some(answer) = rest.strip_prefix("Final Answer:") {
             let start = self.position();
             self.flush(start);
-            let said = self.thought();
+            let said = self.thought() || self.thoughtful;
             if said {
                 self.done(self.text.len() - answer.len());
             }
@@ -44,7 +45,16 @@ impl Scan<'_> {
         if matches!(line, "None" | "none" | "N/A") {
             self.flush(start);
             self.thought();
-            self.done(line_end);
+            let next = self.blanks(line_end);
+            let label = "Action Input:";
+            let end = match self.text[next..].strip_prefix(label) {
+                Some(input) => {
+                    let line = input.find('\n').unwrap_or(input.len());
+                    next + label.len() + line
+                }
+                None => line_end,
+            };
+            self.done(end);
             return true;
         }
         let name_length = line
@@ -80,56 +90,44 @@ impl Scan<'_> {
 
     /// Reads a call, or the arguments of `name`, at `at`.
     fn react_json(&mut self, start: usize, at: usize, name: Option<&str>) -> bool {
+        let input = &self.text[at..];
         let at = self.inside_fence(self.blanks(at));
         let rest = &self.text[at..];
         let Some(name) = name else {
             return rest.starts_with('{') && self.payload(start, at, None) && self.acted();
         };
         let line = rest.lines().next().unwrap_or_default().trim();
-        let outcome = if rest.starts_with(['{', '[', '"']) {
+        let tool = self.tools.resolve(name);
+        let read = if rest.starts_with(['{', '[', '"']) {
             match repair::read(self.text, at, Style::Loose) {
-                Ok(read) if !read.implied => {
-                    let end = read.end;
-                    let behind = self.text[end..].trim_start_matches(['}', ' ', '`', ')']);
-                    if behind.is_empty()
-                        || behind.starts_with(['\n', '\r'])
-                        || marker::mark(behind, 0).is_some()
-                    {
-                        Ok((
-                            self.tools.call(name, &read.json),
-                            self.text.len() - behind.len(),
-                        ))
-                    } else {
-                        Err((end, false, "something else follows the JSON"))
-                    }
-                }
-                Ok(read) => Err((read.end, false, "a bracket is missing")),
-                Err(broken) => Err((broken.at, broken.cut, broken.why)),
+                Ok(read) => Ok(read),
+                Err(broken) => return self.failed(start, &broken, tool) && self.acted(),
             }
+        } else if rest.is_empty() && !input.contains('\n') {
+            return self.cut(start, tool) && self.acted();
         } else {
-            let text = match line {
-                "None" | "null" | "N/A" | "Observation:" => "",
-                line => line,
-            };
-            let end = if line == "Observation:" {
-                at
-            } else {
-                at + rest.find('\n').unwrap_or(rest.len())
-            };
-            Ok((
-                self.tools.call(name, &repair::Json::Text(text.to_owned())),
-                end,
-            ))
+            let none = line == "N/A" || line.starts_with(OBSERVATION);
+            let text = if none { "" } else { line };
+            Err((Json::Text(text.to_owned()), at + text.len()))
         };
-        match outcome {
-            Ok((outcome, end)) => {
-                self.push(start, [outcome]);
-                self.done(end);
+        let (arguments, end) = match read {
+            Err(text) => text,
+            Ok(read) => {
+                let behind = self.text[read.end..].trim_start_matches(['}', ' ', '`', ')']);
+                let ends = behind.is_empty()
+                    || behind.starts_with(['\n', '\r'])
+                    || marker::mark(behind, 0)
+                        .is_some_and(|mark| mark.begins() || mark.ends_call());
+                if read.implied || !ends {
+                    let why = "something else follows the JSON, or a bracket is missing";
+                    return self.broken(start, read.end, why, tool) && self.acted();
+                }
+                (read.json, self.text.len() - behind.len())
             }
-            Err((at, cut, why)) => {
-                self.broken(start, at, cut, why, Some(name), None);
-            }
-        }
+        };
+        let outcome = self.tools.call(name, &arguments);
+        self.push(start, [outcome]);
+        self.done(end);
         self.acted()
     }
 
@@ -141,6 +139,8 @@ impl Scan<'_> {
 
     /// Moves the thought before an action to the reasoning.
     fn thought(&mut self) -> bool {
-        self.think_from(THOUGHT)
+        let found = self.think_from(THOUGHT);
+        self.thoughtful |= found;
+        found
     }
 }

@@ -27,8 +27,10 @@ const NAMES: [&str; 7] = [
     "action",
 ];
 /// Keys under which models write the arguments.
-const ARGUMENTS: [&str; 9] = [
+const ARGUMENTS: [&str; 11] = [
     "arguments",
+    "argument",
+    "kwargs",
     "parameters",
     "args",
     "input",
@@ -39,8 +41,11 @@ const ARGUMENTS: [&str; 9] = [
     "function_arguments",
 ];
 /// Keys that hold calls as they are.
-const WRAPPERS: [&str; 5] = [
+const WRAPPERS: [&str; 8] = [
     "function",
+    "tool",
+    "call",
+    "calls",
     "tool_calls",
     "tool_call",
     "function_call",
@@ -130,7 +135,7 @@ impl<'a> Tools<'a> {
     /// Returns the call of a dialect that writes each argument as text, typed by the tool's schema.
     pub(super) fn call_of_texts(&self, name: &str, arguments: Vec<(String, Written)>) -> Outcome {
         let tool = self.resolve(name).ok_or_else(|| self.unknown(name))?;
-        let schema: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+        let schema = schema_of(tool);
         let arguments = arguments
             .into_iter()
             .map(|(key, written)| {
@@ -169,10 +174,8 @@ impl<'a> Tools<'a> {
         self.collect(json, &mut requests);
         let calls = !requests.is_empty()
             && requests.iter().all(|request| {
-                request.keyed
-                    && request
-                        .name
-                        .is_some_and(|name| self.resolve(name).is_some())
+                let tool = request.name.and_then(|name| self.resolve(name));
+                request.keyed && tool.is_some_and(|tool| !request.is_data(&schema_of(tool)))
             });
         calls.then(|| {
             requests
@@ -261,13 +264,19 @@ impl<'a> Tools<'a> {
             ));
         };
         let tool = self.resolve(name).ok_or_else(|| self.unknown(name))?;
+        let schema = schema_of(tool);
+        if request.is_declaration(&schema) {
+            return Err(fault::invalid_arguments(
+                tool,
+                "this is the tool's declaration and no call",
+            ));
+        }
         if request.two {
             return Err(fault::invalid_arguments(
                 tool,
                 "`name` or `arguments` stands in it twice",
             ));
         }
-        let schema: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
         let misplaced = request
             .others
             .iter()
@@ -305,6 +314,33 @@ struct Request<'j> {
     /// Whether there are two names, or two kinds of arguments.
     two: bool,
     others: Vec<&'j str>,
+}
+
+impl Request<'_> {
+    /// Tells whether this is data that only looks like a call: a tool's declaration, or a word about a tool.
+    fn is_data(&self, schema: &Value) -> bool {
+        match self.arguments {
+            Some(Json::Text(text)) => {
+                let text = text.trim_start();
+                !(text.is_empty() || text.starts_with('{'))
+            }
+            _ => self.is_declaration(schema),
+        }
+    }
+
+    /// Tells whether this is a tool's declaration: a schema where arguments would stand, and none of the tool's own.
+    fn is_declaration(&self, schema: &Value) -> bool {
+        let Some(Json::Object(entries)) = self.arguments else {
+            return false;
+        };
+        let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+        has("type") && has("properties") && schema["properties"].get("properties").is_none()
+    }
+}
+
+/// Returns the schema of a tool's arguments as a value.
+pub(super) fn schema_of(tool: &Tool) -> Value {
+    serde_json::from_str(&tool.input_schema()).unwrap_or_default()
 }
 
 fn fold(name: &str) -> String {
@@ -352,7 +388,7 @@ fn object_text(tool: &Tool, entries: &[(String, Json)]) -> String {
     if strict || !entries.iter().any(|(_, value)| value.is_scalar()) {
         return Json::Object(entries.to_vec()).render();
     }
-    let schema: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+    let schema = schema_of(tool);
     let entries = entries
         .iter()
         .map(|(key, value)| {

@@ -4,7 +4,7 @@
 
 use super::marker::{self, Kind, Mark, mark};
 use super::repair::{self, Json, Style, is_blank};
-use super::resolve::Written;
+use super::resolve::{Written, schema_of};
 use super::scan::Scan;
 
 /// Where an argument's text ends.
@@ -28,87 +28,65 @@ impl Scan<'_> {
         if self.text[at..].starts_with('{') {
             return self.function_of_json(start, at, name);
         }
+        let tool = self.tools.resolve(name);
         let mut arguments = Vec::new();
         loop {
             at = self.blanks(at);
             let rest = &self.text[at..];
-            match mark(self.text, at) {
-                Some(tag) if tag.kind == Kind::Open && marker::is_parameter(&tag.name) => {
-                    let Some(key) = tag.names() else {
-                        self.broken(
-                            start,
-                            at,
-                            false,
-                            "a parameter has no name",
-                            Some(name),
-                            None,
-                        );
-                        return true;
-                    };
-                    match self.parameter(tag.end, open.name.as_str()) {
-                        End::At(end, next) => {
-                            match written(&tag, &self.text[tag.end..end]) {
-                                Some(value) => arguments.push((key.to_owned(), value)),
-                                None => {
-                                    let why = "a parameter said to be JSON is not";
-                                    self.broken(start, tag.end, false, why, Some(name), None);
-                                    return true;
-                                }
-                            }
-                            at = next;
-                        }
-                        End::Cut => {
-                            self.broken(start, at, true, "", Some(name), None);
-                            return true;
-                        }
-                        End::Unclear(end) => {
-                            let why = "it is unclear where the parameter ends";
-                            self.broken(start, end, false, why, Some(name), None);
-                            return true;
-                        }
-                    }
-                }
+            let tag = match mark(self.text, at) {
+                Some(tag) if tag.kind == Kind::Open && marker::is_parameter(&tag.name) => tag,
                 Some(tag) if ends_function(&tag) => {
                     let outcome = self.tools.call_of_texts(name, arguments);
                     self.push(start, [outcome]);
-                    self.done(if marker::is_call(&tag.name) {
-                        at
-                    } else {
-                        tag.end
-                    });
+                    // The end of a wrapper is a stray end tag.
+                    self.done(at);
                     return true;
                 }
-                _ if rest.is_empty() || marker::is_started(rest) => {
-                    self.broken(start, at, true, "", Some(name), None);
-                    return true;
-                }
+                _ if rest.is_empty() || marker::is_started(rest) => return self.cut(start, tool),
                 // A word about the form.
                 _ if arguments.is_empty() => return false,
                 _ => {
                     let why = "expected the next parameter or the end of the call";
-                    self.broken(start, at, false, why, Some(name), None);
-                    return true;
+                    return self.broken(start, at, why, tool);
                 }
-            }
+            };
+            let Some(key) = tag.names() else {
+                return self.broken(start, at, "a parameter has no name", tool);
+            };
+            let (end, next) = match self.parameter(tag.end, open.name.as_str()) {
+                End::At(end, next) => (end, next),
+                End::Cut => return self.cut(start, tool),
+                End::Unclear(end) => {
+                    let why = "it is unclear where the parameter ends";
+                    return self.broken(start, end, why, tool);
+                }
+            };
+            let Some(value) = written(&tag, &self.text[tag.end..end]) else {
+                return self.broken(start, tag.end, "a parameter said to be JSON is not", tool);
+            };
+            arguments.push((key.to_owned(), value));
+            at = next;
         }
     }
 
+    /// Handles `<function=name>{…}</function>`; always `true`.
     fn function_of_json(&mut self, start: usize, at: usize, name: &str) -> bool {
-        match repair::read(self.text, at, Style::Loose) {
-            Ok(read) => {
-                let next = self.blanks(read.end);
-                if mark(self.text, next).is_some_and(|tag| ends_function(&tag)) {
-                    let outcome = self.tools.call(name, &read.json);
-                    self.push(start, [outcome]);
-                    self.done(next);
-                } else {
-                    let cut = self.text[next..].is_empty();
-                    let why = "expected the end of the call after its arguments";
-                    self.broken(start, next, cut, why, Some(name), None);
-                }
-            }
-            Err(broken) => self.broken(start, broken.at, broken.cut, broken.why, Some(name), None),
+        let tool = self.tools.resolve(name);
+        let read = match repair::read(self.text, at, Style::Loose) {
+            Ok(read) => read,
+            Err(broken) => return self.failed(start, &broken, tool),
+        };
+        let next = self.blanks(read.end);
+        if next == self.text.len() {
+            return self.cut(start, tool);
         }
+        if !mark(self.text, next).is_some_and(|tag| ends_function(&tag)) {
+            let why = "expected the end of the call after its arguments";
+            return self.broken(start, next, why, tool);
+        }
+        let outcome = self.tools.call(name, &read.json);
+        self.push(start, [outcome]);
+        self.done(next);
         true
     }
 
@@ -170,7 +148,8 @@ impl Scan<'_> {
         let ended = |at: usize| {
             mark(text, at).is_some_and(|tag| tag.kind == Kind::Close && marker::is_call(&tag.name))
         };
-        if name.is_empty() || !(paired || ended(at) && self.tools.resolve(name).is_some()) {
+        let known = self.is_fresh() || self.tools.resolve(name).is_some();
+        if name.is_empty() || !(paired || ended(at) && known) {
             return false;
         }
         let mut arguments = Vec::new();
@@ -186,11 +165,12 @@ impl Scan<'_> {
                 Some(((key.trim().to_owned(), Written::Text(text)), next))
             });
             let Some((pair, next)) = pair else {
-                let cut = self.find_ahead(at, "</tool_call>").is_none();
+                let tool = self.tools.resolve(name);
+                if self.find_ahead(at, "</tool_call>").is_none() {
+                    return self.cut(start, tool);
+                }
                 let why = "expected `<arg_key>` and `<arg_value>` pairs";
-                let name = name.to_owned();
-                self.broken(start, at, cut, why, Some(&name), None);
-                return true;
+                return self.broken(start, at, why, tool);
             };
             arguments.push(pair);
             at = next;
@@ -201,14 +181,35 @@ impl Scan<'_> {
         true
     }
 
+    /// Handles `<tool_use> <name>…</name> <arguments>{…}</arguments> </tool_use>`.
+    pub(super) fn named_tags(&mut self, start: usize, at: usize) -> bool {
+        let Some(from) = tag_at(self.text, at, Kind::Open, "name") else {
+            return false;
+        };
+        let name = self.text[from..].split('<').next().unwrap_or_default();
+        let Some(end) = tag_at(self.text, from + name.len(), Kind::Close, "name") else {
+            return false;
+        };
+        let at = self.blanks(end);
+        match mark(self.text, at) {
+            Some(tag)
+                if tag.kind == Kind::Open
+                    && matches!(tag.name.as_str(), "arguments" | "parameters" | "input") =>
+            {
+                let at = self.blanks(tag.end);
+                self.json(start, at, Some(name), None)
+            }
+            _ => false,
+        }
+    }
+
     /// Handles a tag named like a tool, whose inner tags are named like its parameters; counts only as the last thing.
     pub(super) fn tool_tag(&mut self, open: &Mark<'_>) -> bool {
         let start = self.position();
         let Some(tool) = self.tools.exact(&open.name) else {
             return false;
         };
-        let schema: serde_json::Value =
-            serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+        let schema = schema_of(tool);
         let mut arguments = Vec::new();
         let mut at = open.end;
         let end = loop {

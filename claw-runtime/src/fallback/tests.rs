@@ -190,6 +190,12 @@ fn hostile_replies_take_linear_time() {
         "<tool_call>{\"a\":\"b\" /*",
         "\\",
         "<tool_call>{\"a: 1, ",
+        "`<",
+        "<|end|>",
+        "\nAction: None\n",
+        "<tools>{\"a\":1}\n",
+        "</path>",
+        "</arg_key>",
         "<now>",
         "\n<now>\n",
         "<read_file>\n<path>",
@@ -205,13 +211,20 @@ fn hostile_replies_take_linear_time() {
         "<tool_call>[{\"name\":\"now\"},",
         "<tool_call>{\"a\":1}x",
     ];
-    for piece in pieces {
-        let text = piece.repeat(200_000 / piece.len());
+    let repeated = pieces.map(|piece| piece.repeat(200_000 / piece.len()));
+    // Blanks are looked through by many rules.
+    let behind_blanks =
+        pieces.map(|piece| " ".repeat(50_000) + &piece.repeat(50_000 / piece.len()));
+    for text in repeated.into_iter().chain(behind_blanks) {
         let start = Instant::now();
         let _ = found(&text);
         let took = start.elapsed();
         // A bound against hangs only: the linear ones take some milliseconds in a debug build.
-        assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
+        assert!(
+            took < Duration::from_secs(5),
+            "{:?} took {took:?}",
+            text.trim().get(..40)
+        );
     }
 }
 

@@ -40,15 +40,13 @@ impl Scan<'_> {
                 _ => break,
             }
         }
-        if next == self.text.len() {
-            self.broken(start, next, true, "", Some(&name), None);
-            return true;
+        if next == self.text.len() && (self.is_fresh() || !name.is_empty()) {
+            return self.cut(start, self.tools.resolve(&name));
         }
         if name.is_empty() || !self.text[next..].starts_with('{') {
             return false;
         }
-        self.json(start, next, Some(&name), None);
-        true
+        self.json(start, next, Some(&name), None)
     }
 
     /// Handles a special token.
@@ -74,6 +72,7 @@ impl Scan<'_> {
             | "end"
             | "call"
             | "/tool_call"
+            | "assistant"
             | "start_response"
             | "end_response"
             | "im_start"
@@ -98,11 +97,7 @@ impl Scan<'_> {
         let separator =
             self.next_token(open.end, HEADER, &["tool_sep", "tool_call_argument_begin"]);
         let Some((head_end, after)) = separator else {
-            if self.payload(start, open.end, None) {
-                return true;
-            }
-            self.broken(start, self.text.len(), true, "", None, None);
-            return true;
+            return self.payload(start, open.end, None) || self.cut(start, None);
         };
         let head = self.text[open.end..head_end].trim();
         let (name, at) = if head == "function" {
@@ -114,8 +109,7 @@ impl Scan<'_> {
             (head, after)
         };
         let (name, at) = (name.to_owned(), self.inside_fence(self.blanks(at)));
-        self.json(start, at, Some(&name), None);
-        true
+        self.json(start, at, Some(&name), None)
     }
 
     /// Handles a Harmony message: a header, `<|message|>`, a body.
@@ -129,6 +123,13 @@ impl Scan<'_> {
             return self.skip_token(open);
         };
         let header = &self.text[open.end..header_end];
+        if open.name == "start" && !header.trim_start().starts_with("assistant") {
+            // Somebody else speaks, as a tool or the user would.
+            self.flush(start);
+            self.invented = true;
+            self.done(self.text.len());
+            return true;
+        }
         let recipient = header.split_once("to=").map(|(_, name)| {
             let end = name
                 .find(|c: char| c.is_whitespace() || c == '<')
@@ -137,21 +138,18 @@ impl Scan<'_> {
         });
         if let Some(name) = recipient {
             let at = self.blanks(body);
-            self.json(start, at, Some(&name), None);
-            return true;
+            return self.json(start, at, Some(&name), None);
         }
         if header.contains("analysis") {
             let end = self.next_token(body, usize::MAX, &["end", "start", "channel", "return"]);
             // The next message's header is still to be read.
             let end = end.map(|(at, end)| {
-                (
-                    at,
-                    if self.text[at..end].contains("end") {
-                        end
-                    } else {
-                        at
-                    },
-                )
+                let next = if self.text[at..end].contains("end") {
+                    end
+                } else {
+                    at
+                };
+                (at, next)
             });
             if self.reasoning_block(body, end) {
                 return true;

@@ -28,12 +28,8 @@ impl Complaint {
             Value::Array(list) => list.first()?,
             document => document,
         };
-        let error = match document.get("error") {
-            None | Some(Value::Null | Value::Bool(false)) => {
-                document.get("errors").and_then(|list| list.get(0))
-            }
-            error => error,
-        };
+        let error = document.get("error").filter(is_said);
+        let error = error.or_else(|| document.get("errors").and_then(|list| list.get(0)));
         match error {
             Some(Value::String(message)) => return Some(Self::of(document, message.clone())),
             Some(error @ Value::Object(_)) => return Some(Self::of(error, sentence(error))),
@@ -114,21 +110,31 @@ impl Complaint {
 }
 
 fn sentence(error: &Value) -> String {
-    for key in [
+    let keys = [
         "message",
         "detail",
         "msg",
         "error_msg",
         "status_msg",
         "error",
-    ] {
-        match error.get(key) {
-            Some(Value::String(text)) => return text.clone(),
-            Some(Value::Null) | None => {}
-            Some(other) => return other.to_string(),
-        }
+    ];
+    let said = keys.iter().filter_map(|key| error.get(key)).find(is_said);
+    match said {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
     }
-    String::new()
+}
+
+/// Tells an error from the empty one that some gateways put beside every answer.
+fn is_said(error: &&Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
 }
 
 /// Returns `text` on one line, without control characters, cut at a bound.
@@ -358,6 +364,8 @@ mod tests {
         }
         for body in [
             json!({"choices": [], "error": null}),
+            json!({"choices": [], "error": ""}),
+            json!({"choices": [], "error": {}, "errors": []}),
             json!({}),
             json!(1),
             json!([]),

@@ -84,18 +84,20 @@ impl<'de> Cursor<'de> {
         next
     }
 
-    fn word(&mut self, word: &str) -> bool {
+    #[inline]
+    fn word<const N: usize>(&mut self, word: &[u8; N]) -> bool {
         self.peek();
-        let found = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
+        let found = self.text.as_bytes()[self.at..].first_chunk() == Some(word);
         if found {
-            self.at += word.len();
+            self.at += N;
         }
         found
     }
 
     /// Takes `null` when it is next.
+    #[inline]
     pub fn null(&mut self) -> bool {
-        self.word("null")
+        self.word(b"null")
     }
 
     /// Reads `true` or `false`.
@@ -104,9 +106,9 @@ impl<'de> Cursor<'de> {
     ///
     /// Refuses anything else.
     pub fn boolean(&mut self) -> Result<bool, Reject> {
-        if self.word("true") {
+        if self.word(b"true") {
             Ok(true)
-        } else if self.word("false") {
+        } else if self.word(b"false") {
             Ok(false)
         } else {
             Err(self.reject("expected a boolean"))
@@ -118,6 +120,7 @@ impl<'de> Cursor<'de> {
     /// # Errors
     ///
     /// Refuses anything that is not a well-formed JSON string.
+    #[inline]
     pub fn string(&mut self) -> Result<Cow<'de, str>, Reject> {
         if !self.eat(b'"') {
             return Err(self.reject("expected a string"));
@@ -150,36 +153,37 @@ impl<'de> Cursor<'de> {
             .map_err(|_| self.reject("a bad escape in a string"))
     }
 
+    /// Reads a whole number of at most 18 digits; `None` for anything else, without moving.
+    #[inline]
+    pub fn short_integer(&mut self) -> Option<i64> {
+        self.peek();
+        let bytes = &self.text.as_bytes()[self.at..];
+        let negative = bytes.first() == Some(&b'-');
+        let digits = &bytes[usize::from(negative)..];
+        let mut value = 0_i64;
+        let mut count = 0;
+        while let Some(digit @ b'0'..=b'9') = digits.get(count) {
+            if count == 18 {
+                return None;
+            }
+            value = value * 10 + i64::from(digit - b'0');
+            count += 1;
+        }
+        let odd = matches!(digits.get(count), Some(b'.' | b'e' | b'E'));
+        if count == 0 || odd || (count > 1 && digits[0] == b'0') {
+            return None;
+        }
+        self.at += usize::from(negative) + count;
+        Some(if negative { -value } else { value })
+    }
+
     /// Reads a whole number: its sign and its magnitude.
     ///
     /// # Errors
     ///
     /// Refuses anything else, fractions and exponents too.
-    pub fn integer(&mut self) -> Result<(bool, u128), Reject> {
-        self.peek();
-        let bytes = self.text.as_bytes();
-        let start = self.at;
-        let negative = bytes.get(start) == Some(&b'-');
-        let mut at = start + usize::from(negative);
-        let digits = at;
-        let mut value = 0_u64;
-        // Nineteen digits always fit.
-        while let Some(digit @ b'0'..=b'9') = bytes.get(at)
-            && at - digits < 19
-        {
-            value = value * 10 + u64::from(digit - b'0');
-            at += 1;
-        }
-        let long = matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E'));
-        if long || at == digits || (at > digits + 1 && bytes[digits] == b'0') {
-            return self.long_integer();
-        }
-        self.at = at;
-        Ok((negative, u128::from(value)))
-    }
-
     #[cold]
-    fn long_integer(&mut self) -> Result<(bool, u128), Reject> {
+    pub fn integer(&mut self) -> Result<(bool, u128), Reject> {
         let start = self.at;
         let number = self.number("expected an integer")?;
         let digits = number.text.trim_start_matches('-');
@@ -260,6 +264,7 @@ impl<'de> Cursor<'de> {
     /// # Errors
     ///
     /// Refuses another value, saying `expected`, and nesting beyond 128.
+    #[inline]
     pub fn enter(&mut self, open: u8, expected: &'static str) -> Result<(), Reject> {
         if !self.eat(open) {
             return Err(self.reject(expected));
@@ -277,24 +282,44 @@ impl<'de> Cursor<'de> {
     /// # Errors
     ///
     /// Refuses a missing or a trailing comma, and text without an end.
+    #[inline]
     pub fn more(&mut self, close: u8, first: bool) -> Result<bool, Reject> {
-        if self.eat(close) {
-            self.depth -= 1;
-            return Ok(false);
+        match self.peek() {
+            Some(byte) if byte == close => {
+                self.at += 1;
+                self.depth -= 1;
+                Ok(false)
+            }
+            Some(b',') if !first => {
+                self.at += 1;
+                if self.peek() == Some(close) {
+                    return Err(self.reject("a comma before the end"));
+                }
+                Ok(true)
+            }
+            Some(_) if first => Ok(true),
+            Some(_) => Err(self.reject("expected a comma")),
+            None => Err(self.reject("text without an end")),
         }
-        if first {
-            return match self.peek() {
-                Some(_) => Ok(true),
-                None => Err(self.reject("text without an end")),
-            };
+    }
+
+    /// Takes the name of an object's member and its colon when it is `name`, written without escapes.
+    #[inline]
+    pub fn key_is(&mut self, name: &str) -> bool {
+        self.peek();
+        let start = self.at;
+        let rest = &self.text.as_bytes()[start..];
+        let found = rest.first() == Some(&b'"')
+            && rest.get(1..=name.len()) == Some(name.as_bytes())
+            && rest.get(1 + name.len()) == Some(&b'"');
+        if found {
+            self.at += name.len() + 2;
+            if self.eat(b':') {
+                return true;
+            }
+            self.at = start;
         }
-        if !self.eat(b',') {
-            return Err(self.reject("expected a comma"));
-        }
-        if self.peek() == Some(close) {
-            return Err(self.reject("a comma before the end"));
-        }
-        Ok(true)
+        false
     }
 
     /// Reads the name of an object's member and its colon.
@@ -302,6 +327,7 @@ impl<'de> Cursor<'de> {
     /// # Errors
     ///
     /// Refuses anything else.
+    #[inline]
     pub fn key(&mut self) -> Result<Cow<'de, str>, Reject> {
         let key = self.string()?;
         if self.eat(b':') {
@@ -419,4 +445,109 @@ fn plain(bytes: &[u8]) -> usize {
         .iter()
         .position(|byte| matches!(byte, b'"' | b'\\' | ..b' '))
         .unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    /// Returns what is left of `text` after one value, and the value.
+    fn skipped(text: &str) -> Result<(), Reject> {
+        let mut cursor = Cursor::new(text);
+        cursor.skip()?;
+        cursor.end()
+    }
+
+    #[test]
+    fn plain_text_ends_at_the_first_special_byte() {
+        for length in 0..20 {
+            for special in [b'"', b'\\', 0, 31] {
+                let mut bytes = vec![b'a'; length];
+                bytes.push(special);
+                bytes.extend([0xff, b'"', b' ', 0x7f, 0x80, b'"', b'\\', 1, 2]);
+                assert_eq!(plain(&bytes), length, "{special} after {length}");
+            }
+        }
+        assert_eq!(plain("ünïcode ✓ stays whole".as_bytes()), 25);
+    }
+
+    #[test]
+    fn what_json_forbids_is_refused() {
+        for text in [
+            "",
+            " ",
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "+1",
+            "tru",
+            "nul",
+            "[1,]",
+            "[,1]",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{a:1}",
+            "\"\n\"",
+            "\"\\x\"",
+            "\"\\ud800\"",
+            "\"",
+            "[",
+            "{",
+            "1 2",
+            "NaN",
+            "'a'",
+            "[1 2]",
+            "{\"a\"}",
+        ] {
+            assert!(skipped(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_has_a_limit() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(skipped(&nested(128)).is_ok());
+        assert!(skipped(&nested(129)).is_err());
+        assert!(skipped(&"[".repeat(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn a_search_does_not_move() {
+        let mut cursor = Cursor::new(r#" {"a":[{"tag":"inner"}],"t\u0061g":"x\n"}"#);
+        assert_eq!(cursor.find("tag").unwrap(), "x\n");
+        assert_eq!(cursor.find("a").unwrap_err().what, "expected a string");
+        let mut cursor = Cursor::new(r#"{"b":1}"#);
+        assert!(cursor.find("tag").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_as_serde_reads_it(text in r#"[\[\]{}":,\\0-9aeEntrufls.\- +\n]{0,24}"#) {
+            prop_assert_eq!(skipped(&text).is_ok(), serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok());
+        }
+
+        #[test]
+        fn any_text_never_panics(text in "\\PC*") {
+            let _ = skipped(&text);
+            let _ = Cursor::new(&text).find("a");
+            let _ = Cursor::new(&text).integer();
+        }
+
+        #[test]
+        fn strings_and_numbers_survive(text in any::<String>(), int in any::<i64>(), float in any::<f64>()) {
+            let json = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(Cursor::new(&json).string().unwrap(), text.as_str());
+            let json = int.to_string();
+            prop_assert_eq!(Cursor::new(&json).integer().unwrap(), (int < 0, u128::from(int.unsigned_abs())));
+            if float.is_finite() {
+                let json = serde_json::to_string(&float).unwrap();
+                prop_assert_eq!(Cursor::new(&json).float().unwrap(), float);
+            }
+        }
+    }
 }

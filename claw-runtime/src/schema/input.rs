@@ -1,4 +1,4 @@
-//! What makes a type an argument: [`ToolInput`] for owned types, [`Param`] for whatever may stand in a parameter list.
+//! What makes a type an argument: [`ToolInput`] for owned types, `Param` for whatever may stand in a parameter list.
 
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
@@ -236,10 +236,10 @@ impl<'h, T: Any + Send + Sync> Param<'h> for State<'h, T> {
     }
 }
 
-/// Asks the type system what `T` is: [`Probe::VIA`] is [`Native`] for a [`Param`] and [`Schemars`] for anything else.
+/// Asks the type system what `T` is: [`Probe::VIA`] is `Native` for a `Param` and `Schemars` for anything else.
 ///
 /// The inherent constant wins where its bound holds, the trait's stands in where it does not; no name is compared.
-pub struct Probe<'h, T>(PhantomData<(&'h (), fn() -> T)>);
+pub struct Probe<'h, T>(PhantomData<&'h ()>, PhantomData<T>);
 
 /// A type claw reads itself.
 pub struct Native<T>(PhantomData<fn() -> T>);
@@ -252,7 +252,7 @@ impl<'h, T: Param<'h>> Probe<'h, T> {
     pub const VIA: Native<T> = Native(PhantomData);
 }
 
-/// The way of types that are no [`Param`].
+/// The way of types that are no `Param`.
 pub trait ViaSchemars {
     /// The type.
     type T;
@@ -333,7 +333,7 @@ impl<'h, T: schemars::JsonSchema + DeserializeOwned + 'h> Via<'h, T> for Schemar
     where
         'de: 'h,
     {
-        ForeignArg::default()
+        ForeignArg::new()
     }
 
     fn take<'de>(held: &'h mut ForeignArg<T>, _: &'h ToolContext) -> Result<T, ToolError>
@@ -344,43 +344,41 @@ impl<'h, T: schemars::JsonSchema + DeserializeOwned + 'h> Via<'h, T> for Schemar
     }
 }
 
-/// Returns where a value comes from, read this way.
-pub const fn source<'h, T, V: Via<'h, T>>(_: &V) -> Source {
-    V::SOURCE
+/// How a parameter is read, as data: one function asks, so that a type that cannot be read is one error.
+pub struct Way<'h, T, H> {
+    /// Where the value comes from.
+    pub source: Source,
+    /// Returns the place for a value to come.
+    pub slot: fn() -> H,
+    /// Returns the value.
+    pub take: fn(&'h mut H, &'h ToolContext) -> Result<T, ToolError>,
 }
 
-/// Returns the place for a value read this way.
-pub fn slot<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V) -> V::Held<'de> {
-    V::slot()
+/// Returns how a value is read.
+pub const fn via<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V) -> Way<'h, T, V::Held<'de>> {
+    Way {
+        source: V::SOURCE,
+        slot: V::slot,
+        take: V::take,
+    }
 }
 
-/// Returns a value read this way.
-///
-/// # Errors
-///
-/// Fails when state is missing.
-pub fn take<'h, 'de: 'h, T, V: Via<'h, T>>(
-    _: &V,
-    held: &'h mut V::Held<'de>,
-    ctx: &'h ToolContext,
-) -> Result<T, ToolError> {
-    V::take(held, ctx)
-}
-
-/// Returns a field's value read this way.
+/// Returns the value of a field.
 ///
 /// # Errors
 ///
 /// Refuses when nothing was read.
-pub fn owned<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V, held: &mut V::Held<'de>) -> Result<T, Reject>
-where
-    V::Held<'de>: Owned<T>,
-{
+pub fn owned<T, H: Owned<T>>(held: &mut H) -> Result<T, Reject> {
     held.owned().ok_or(Reject {
         name: None,
         what: Cow::Borrowed("required, missing"),
         at: 0,
     })
+}
+
+/// Converts a default that was written as text or as a constant.
+pub fn preset<T: From<U>, U>(value: U) -> T {
+    value.into()
 }
 
 /// Returns the schema of a field without a name.

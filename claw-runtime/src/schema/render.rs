@@ -352,9 +352,97 @@ fn normalise(schema: &mut Value) {
 
 fn is_rust_format(format: &Value) -> bool {
     let format = format.as_str().unwrap_or_default();
+    let integer = format
+        .strip_prefix('u')
+        .unwrap_or(format)
+        .strip_prefix("int");
     matches!(format, "float" | "double")
-        || format
-            .strip_prefix(['u', 'i'])
-            .map(|rest| rest.strip_prefix("nt").unwrap_or(rest))
-            .is_some_and(|rest| matches!(rest, "8" | "16" | "32" | "64" | "128" | "" | "size"))
+        || integer.is_some_and(|rest| matches!(rest, "" | "8" | "16" | "32" | "64" | "128"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Source;
+    use serde_json::json;
+
+    const TEXT: Source = Source {
+        node: Some(&Node::new(Kind::String("ipv4"))),
+        need: None,
+    };
+
+    #[test]
+    fn aliases_are_seen_by_claw_alone() {
+        static PROPERTIES: &[Property] =
+            &[Property::new("a", "A \"quoted\" é.", TEXT).aliases(&["b"])];
+        let rendered = object(PROPERTIES);
+        assert_eq!(
+            rendered.text,
+            r#"{"type":"object","properties":{"a":{"type":"string","format":"ipv4","description":"A \"quoted\" é."}},"required":["a"],"additionalProperties":false}"#
+        );
+        assert_eq!(rendered.value["properties"]["a"]["x-aliases"], json!(["b"]));
+        assert!(!rendered.foreign);
+    }
+
+    #[test]
+    fn no_parameters_are_an_empty_object() {
+        assert_eq!(
+            object(&[]).text,
+            r#"{"type":"object","properties":{},"additionalProperties":false}"#
+        );
+    }
+
+    #[test]
+    fn foreign_schemas_lose_what_no_provider_wants() {
+        let mut schema = json!({
+            "$schema": "x", "title": "T", "type": "object",
+            "properties": {"title": {"type": "integer", "format": "uint32", "title": "N"}},
+            "default": {"title": "kept"},
+            "items": [{"format": "double"}, {"format": "date"}],
+        });
+        normalise(&mut schema);
+        assert_eq!(
+            schema,
+            json!({
+                "type": "object",
+                "properties": {"title": {"type": "integer"}},
+                "default": {"title": "kept"},
+                "items": [{}, {"format": "date"}],
+            })
+        );
+    }
+
+    /// A foreign type that contains itself: its definition moves to the root, where `$ref` looks for it.
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Tree {
+        children: Vec<Tree>,
+    }
+
+    #[test]
+    fn definitions_of_schemars_stand_at_the_root() {
+        static FOREIGN: super::super::node::Foreign = super::super::node::Foreign {
+            schema: |generator| generator.subschema_for::<Tree>(),
+            optional: || false,
+        };
+        static NODE: Node = Node::new(Kind::Foreign(&FOREIGN));
+        static PROPERTIES: &[Property] = &[Property::new(
+            "tree",
+            "",
+            Source {
+                node: Some(&NODE),
+                need: None,
+            },
+        )];
+        let rendered = object(PROPERTIES);
+        assert_eq!(
+            rendered.value["properties"]["tree"]["properties"]["children"]["items"],
+            json!({"$ref": "#/$defs/Tree"})
+        );
+        assert_eq!(
+            rendered.value["$defs"]["Tree"]["properties"]["children"]["items"],
+            json!({"$ref": "#/$defs/Tree"})
+        );
+        assert!(rendered.foreign);
+    }
 }

@@ -191,17 +191,24 @@ impl<'de, T: Read<'de>> Slot<'de> for Arg<T> {
     }
 }
 
-/// The place for a value that serde reads.
+/// The place for a value that serde reads. What it needs of the type stands in pointers, not in bounds, so that a type
+/// that cannot be read is reported where it is named and nowhere else.
 #[derive(Debug)]
-pub struct ForeignArg<T>(Option<T>);
-
-impl<T> Default for ForeignArg<T> {
-    fn default() -> Self {
-        Self(None)
-    }
+pub struct ForeignArg<T> {
+    value: Option<T>,
+    read: fn(&str) -> serde_json::Result<T>,
+    absent: fn() -> Option<T>,
 }
 
 impl<T: DeserializeOwned> ForeignArg<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            value: None,
+            read: |text| serde_json::from_str(text),
+            absent: Self::absent,
+        }
+    }
+
     /// Returns the value serde makes when there is none.
     pub(crate) fn absent() -> Option<T> {
         T::deserialize(Nothing).ok()
@@ -211,8 +218,8 @@ impl<T: DeserializeOwned> ForeignArg<T> {
 impl<T> ForeignArg<T> {
     /// Fills in a default where there is no value.
     pub fn fill(&mut self, value: impl FnOnce() -> T) {
-        if self.0.is_none() {
-            self.0 = Some(value());
+        if self.value.is_none() {
+            self.value = Some(value());
         }
     }
 
@@ -222,16 +229,16 @@ impl<T> ForeignArg<T> {
     ///
     /// Fails when nothing was read.
     pub fn take(&mut self) -> Result<T, ToolError> {
-        self.0.take().ok_or_else(unread)
+        self.value.take().ok_or_else(unread)
     }
 }
 
-impl<'de, T: DeserializeOwned> Slot<'de> for ForeignArg<T> {
+impl<'de, T> Slot<'de> for ForeignArg<T> {
     fn read(&mut self, cursor: &mut Cursor<'de>, _: Option<&Bounds>) -> Result<(), Reject> {
         cursor.peek();
         let start = cursor.position();
         let text = cursor.skip()?;
-        self.0 = Some(serde_json::from_str(text).map_err(|error| Reject {
+        self.value = Some((self.read)(text).map_err(|error| Reject {
             name: None,
             what: Cow::Owned(error.to_string()),
             at: start,
@@ -240,10 +247,10 @@ impl<'de, T: DeserializeOwned> Slot<'de> for ForeignArg<T> {
     }
 
     fn finish(&mut self) -> bool {
-        if self.0.is_none() {
-            self.0 = Self::absent();
+        if self.value.is_none() {
+            self.value = (self.absent)();
         }
-        self.0.is_some()
+        self.value.is_some()
     }
 }
 
@@ -347,7 +354,7 @@ impl<T> Owned<T> for Arg<T> {
 
 impl<T> Owned<T> for ForeignArg<T> {
     fn owned(&mut self) -> Option<T> {
-        self.0.take()
+        self.value.take()
     }
 }
 
@@ -365,7 +372,7 @@ pub fn parse<'de>(
     if cursor.peek() == Some(b'{') {
         members(&mut cursor, properties, slots)?;
     } else if cursor.peek().is_none() || cursor.null() {
-        finish(&cursor, properties, slots)?;
+        finish(&cursor, properties, slots, 0)?;
     } else {
         return Err(cursor.reject("expected an object"));
     }
@@ -389,10 +396,13 @@ pub fn members<'de>(
     while cursor.more(b'}', first)? {
         first = false;
         let start = cursor.position();
-        let key = cursor.key()?;
-        let Some(at) = position(properties, &key, next) else {
-            cursor.rewind(start);
-            return Err(cursor.reject("unknown parameter"));
+        // Models mostly keep the declared order.
+        while properties.get(next).is_some_and(|next| next.node.is_none()) {
+            next += 1;
+        }
+        let at = match properties.get(next) {
+            Some(property) if cursor.key_is(property.name) => next,
+            _ => position(cursor, properties, start)?,
         };
         let property = &properties[at];
         let bit = 1 << (at % MOST);
@@ -412,16 +422,23 @@ pub fn members<'de>(
         slot.read(cursor, property.bounds)
             .map_err(|reject| named(property, reject))?;
     }
-    finish(cursor, properties, slots)
+    finish(cursor, properties, slots, seen)
 }
 
+/// Fills in the optional values that were not `seen`, a bit a property.
+#[inline]
 fn finish<'de>(
     cursor: &Cursor<'de>,
     properties: &'static [Property],
     slots: &mut [&mut dyn Slot<'de>],
+    seen: u64,
 ) -> Result<(), Reject> {
-    for (property, slot) in properties.iter().zip(slots) {
-        if !property.has_default() && !slot.finish() {
+    if seen.count_ones() as usize == properties.len() {
+        return Ok(());
+    }
+    for (at, (property, slot)) in properties.iter().zip(slots).enumerate() {
+        let settled = seen & (1 << (at % MOST)) != 0 || property.has_default();
+        if !settled && !slot.finish() {
             return Err(named(property, cursor.reject("required, missing")));
         }
     }
@@ -436,17 +453,18 @@ fn named(property: &Property, reject: Reject) -> Reject {
     }
 }
 
-/// Finds a property by name. Models mostly keep the declared order, so the search starts at `next`.
-#[inline]
-fn position(properties: &[Property], key: &str, next: usize) -> Option<usize> {
-    if let Some(property) = properties.get(next)
-        && property.name == key
-        && property.node.is_some()
-    {
-        return Some(next);
-    }
+/// Reads a name and finds its property.
+fn position(
+    cursor: &mut Cursor<'_>,
+    properties: &[Property],
+    start: usize,
+) -> Result<usize, Reject> {
+    let key = cursor.key()?;
     let is = |property: &Property| {
-        property.node.is_some() && (property.name == key || property.aliases.contains(&key))
+        property.node.is_some() && (property.name == key || property.aliases.contains(&&*key))
     };
-    properties.iter().position(is)
+    properties.iter().position(is).ok_or_else(|| {
+        cursor.rewind(start);
+        cursor.reject("unknown parameter")
+    })
 }

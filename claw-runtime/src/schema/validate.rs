@@ -38,6 +38,17 @@ pub struct Note {
     pub text: String,
 }
 
+/// Writes `/limit: "5" became 5`.
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { pointer, text } = self;
+        match pointer.as_str() {
+            "" => write!(f, "arguments: {text}"),
+            pointer => write!(f, "{pointer}: {text}"),
+        }
+    }
+}
+
 /// Checks `text` against `schema`, collecting every problem, coercing as `coerce` allows.
 ///
 /// Blank text and `null` are no arguments; a JSON string that holds an object is unwrapped once.

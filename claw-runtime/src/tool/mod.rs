@@ -149,7 +149,7 @@ struct Parsed {
     json: Arc<str>,
     schema: Schema,
     /// Whether a part of the schema is known only at run time; such a tool has no fast path.
-    foreign: bool,
+    has_fast_path: bool,
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
@@ -210,11 +210,9 @@ impl Tool {
 
     /// Iterates over the state the tool needs from its agent.
     pub fn needs(&self) -> impl Iterator<Item = Need> {
-        let properties = match &self.body {
-            Body::Linked(entry) => entry.properties,
-            Body::Dynamic { .. } => &[],
-        };
-        properties.iter().filter_map(|property| property.need)
+        self.properties()
+            .iter()
+            .filter_map(|property| property.need)
     }
 
     /// Returns the canonical JSON Schema of the arguments as text.
@@ -227,19 +225,40 @@ impl Tool {
         &self.parsed().schema
     }
 
+    /// Returns the names under which secret arguments come, aliases included.
+    pub(crate) fn secret_names(&self) -> Vec<&'static str> {
+        let mut names = self.spec.secret.to_vec();
+        for property in self.properties() {
+            if self.spec.secret.contains(&property.name) {
+                names.extend(property.aliases);
+            }
+        }
+        names
+    }
+
+    fn properties(&self) -> &'static [Property] {
+        match &self.body {
+            Body::Linked(entry) => entry.properties,
+            Body::Dynamic { .. } => &[],
+        }
+    }
+
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, value, foreign) = match &self.body {
+            let (json, value, has_fast_path) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties);
-                    (rendered.text, rendered.value, rendered.foreign)
+                    // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see
+                    // declared names only.
+                    let aliased = entry.properties.iter().any(|of| !of.aliases.is_empty());
+                    (rendered.text, rendered.value, !rendered.foreign && !aliased)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), true),
+                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), false),
             };
             Parsed {
                 json: json.into(),
                 schema: Schema::parse(&value).with_secret(self.spec.secret),
-                foreign,
+                has_fast_path,
             }
         })
     }
@@ -251,7 +270,7 @@ impl Tool {
     /// Returns the report for the model when the arguments do not fit.
     pub fn validate(&self, arguments: &str) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
-            && !self.parsed().foreign
+            && self.parsed().has_fast_path
             && (entry.shim)(None, arguments).is_ok()
         {
             return Ok(ValidArguments {
@@ -282,10 +301,7 @@ impl Tool {
         }
         Ok(ValidArguments {
             text,
-            notes: notes
-                .into_iter()
-                .map(|note| format!("{}: {}", note.pointer, note.text))
-                .collect(),
+            notes: notes.iter().map(ToString::to_string).collect(),
         })
     }
 

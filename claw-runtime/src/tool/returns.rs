@@ -168,7 +168,7 @@ fn unwritten(error: &serde_json::Error) -> ToolError {
 ///
 /// # Errors
 ///
-/// Fails as [`Form::convert`].
+/// Fails as `Form::convert`.
 pub fn convert<T, F: Form<T>>(form: F, value: T) -> Result<ToolOutput, ToolError> {
     form.convert(value)
 }

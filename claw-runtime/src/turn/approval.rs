@@ -1,10 +1,11 @@
 //! Asking a person: one question at a time, each about exact arguments.
 
 use super::round::State;
+use super::secret::masked;
 use super::{Command, Phase, Turn};
 use crate::event::{Answer, Event, Status};
 use crate::message::ContentBlock;
-use crate::tool::{Approve, Tool, ValidArguments};
+use crate::tool::Approve;
 
 impl Turn {
     /// Asks about the next call that needs it; tells whether there was one.
@@ -24,7 +25,7 @@ impl Turn {
             self.out.command(Command::Ask {
                 call: call.id.clone(),
                 tool: call.name.clone(),
-                arguments: masked(&run.tool, &run.arguments),
+                arguments: masked(&run.tool, run.arguments.text().to_owned()),
                 digest: run.digest.clone(),
                 rule: rule.clone(),
             });
@@ -103,21 +104,4 @@ fn denied_text(tool: &str, rule: &str, asked: bool) -> String {
         "Denied, not run: {rule}, and nobody could be asked. The user can let it run by adding `{tool}` to the policy's \
          `allow` list, or by being there to answer. Go on without it, or tell them."
     )
-}
-
-/// Returns the arguments as they will run, for a person's eyes: the values of secret ones are masked.
-fn masked(tool: &Tool, arguments: &ValidArguments) -> String {
-    let secret = tool.spec().secret;
-    if secret.is_empty() {
-        return arguments.text().to_owned();
-    }
-    let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(arguments.text()) else {
-        return "{}".to_owned();
-    };
-    for (name, value) in &mut members {
-        if secret.contains(&name.as_str()) {
-            *value = "***".into();
-        }
-    }
-    serde_json::Value::Object(members).to_string()
 }

@@ -15,6 +15,7 @@ mod paths;
 mod reply;
 mod request;
 mod round;
+mod secret;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
 //! Reads a model's reply: text, calls and faults, the same for native calls and for calls in prose.
 
 use super::ids::Ids;
+use super::secret::without_secrets;
 use crate::event::ReAsk;
 use crate::fallback;
 use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
@@ -110,7 +111,7 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
     content.extend(
         calls
             .iter()
-            .map(|asked| ContentBlock::ToolCall(asked.call.clone())),
+            .map(|asked| ContentBlock::ToolCall(without_secrets(&asked.call, tools))),
     );
     reading.stop = Some(stop_reason(stop, &calls));
     reading.content = content;

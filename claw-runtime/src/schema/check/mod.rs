@@ -108,7 +108,7 @@ impl<'t> Checker<'t> {
                 self.problem(path, || mismatch(tree, id, value, path));
                 return;
             };
-            original = Some(shown(value, path.secret));
+            original = Some(shown(value, hides(tree, value, path)));
             self.changed(path, value, &converted);
             *value = converted;
         }
@@ -131,7 +131,7 @@ impl<'t> Checker<'t> {
                     }
                     _ => expected(tree, id),
                 };
-                let got = original.unwrap_or_else(|| shown(value, path.secret));
+                let got = original.unwrap_or_else(|| shown(value, hides(tree, value, path)));
                 format!("expected {expected}, got {got}")
             });
             return;
@@ -272,7 +272,7 @@ impl<'t> Checker<'t> {
     }
 
     fn changed(&mut self, path: &Path<'_>, from: &Json<'_>, to: &Json<'_>) {
-        let text = if path.secret {
+        let text = if hides(self.tree, from, path) {
             format!("{} became {}", kind(from), kind(to))
         } else {
             format!("{} became {}", brief(from), brief(to))
@@ -299,6 +299,16 @@ fn accepts(shape: &Shape, value: &Json<'_>) -> bool {
             .is_none_or(|members| members.iter().any(|member| member.same(value)))
 }
 
+/// Tells whether a value is not shown: it is secret, or something secret may be inside it.
+fn hides(tree: &Tree, value: &Json<'_>, path: &Path<'_>) -> bool {
+    let holds = match value {
+        Json::Array(_) | Json::Object(_) => true,
+        Json::String(text) => text.trim_start().starts_with(['{', '[']),
+        _ => false,
+    };
+    path.secret || (tree.secrets && holds)
+}
+
 fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
     let shape = tree.shape(id);
     if shape.never {
@@ -307,10 +317,10 @@ fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
     let mut text = format!(
         "expected {}, got {}",
         expected(tree, id),
-        shown(value, path.secret)
+        shown(value, hides(tree, value, path))
     );
     if let Some(members) = shape.members.as_deref() {
-        text.push_str(&did_you_mean(value, members.iter(), path));
+        text.push_str(&did_you_mean(value, members.iter(), path.secret));
         return text;
     }
     let nests = shape.types.has(Types::OBJECT) || shape.types.has(Types::ARRAY);
@@ -320,7 +330,7 @@ fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
         && let Err(fault) = reader::read(word)
     {
         text.push_str(" that is ");
-        text.push_str(&fault_text(word, &fault, !path.secret));
+        text.push_str(&fault_text(word, &fault, !hides(tree, value, path)));
     }
     text
 }
@@ -329,10 +339,10 @@ fn mismatch(tree: &Tree, id: Id, value: &Json<'_>, path: &Path<'_>) -> String {
 fn did_you_mean<'m>(
     value: &Json<'_>,
     members: impl Iterator<Item = &'m Json<'static>>,
-    path: &Path<'_>,
+    secret: bool,
 ) -> String {
     match value {
-        Json::String(word) if !path.secret => {
+        Json::String(word) if !secret => {
             nearest(word, members.take(MEANT).filter_map(Json::as_str))
                 .map(|meant| format!("; did you mean {}?", brief(&Json::String(meant.into()))))
                 .unwrap_or_default()

@@ -5,7 +5,7 @@ use super::super::expected::{alternatives, expected, listed};
 use super::super::json::Json;
 use super::super::report::{Path, shown};
 use super::super::tree::{Id, Tree, Types};
-use super::{Checker, Unknown, did_you_mean};
+use super::{Checker, Unknown, did_you_mean, hides};
 
 impl Checker<'_> {
     pub(super) fn union(
@@ -39,7 +39,7 @@ impl Checker<'_> {
             let tree = self.tree;
             self.problem(path, || {
                 let forms = alternatives(tree, branches, 0);
-                let got = shown(value, path.secret);
+                let got = shown(value, hides(tree, value, path));
                 format!("expected only one form to fit ({forms}), got {got}")
             });
         } else if let Some(renamed) = renamed {
@@ -97,8 +97,8 @@ impl Checker<'_> {
             self.problem(&here, || match value.member(name) {
                 None => format!("required, missing ({})", listed(&tags)),
                 Some(given) => {
-                    let got = shown(given, path.secret);
-                    let hint = did_you_mean(given, tags.iter(), path);
+                    let got = shown(given, hides(tree, given, path));
+                    let hint = did_you_mean(given, tags.iter(), path.secret);
                     format!("expected {}, got {got}{hint}", listed(&tags))
                 }
             });
@@ -114,8 +114,11 @@ impl Checker<'_> {
                 .iter()
                 .filter_map(|branch| tree.shape(tree.resolve(*branch)).members.as_deref())
                 .flatten();
-            let hint = did_you_mean(value, constants, path);
-            format!("expected {forms}, got {}{hint}", shown(value, path.secret))
+            let hint = did_you_mean(value, constants, path.secret);
+            format!(
+                "expected {forms}, got {}{hint}",
+                shown(value, hides(tree, value, path))
+            )
         });
     }
 }

@@ -6,16 +6,13 @@ use serde_json::{Value, json};
 use super::*;
 
 mod cases;
+mod hostile;
 mod random;
 mod suite;
 
-fn run(schema: &Schema, text: &str, coerce: Coerce, unknown: Unknown) -> Result<Valid, Invalid> {
-    validate(schema, text, coerce, unknown)
-}
-
 /// Returns the coerced text with its notes, or the problems, one line each.
 fn outcome(schema: &Schema, text: &str, coerce: Coerce, unknown: Unknown) -> String {
-    match run(schema, text, coerce, unknown) {
+    match validate(schema, text, coerce, unknown) {
         Ok(valid) => {
             let notes = valid.notes.iter();
             std::iter::once(valid.text.clone())

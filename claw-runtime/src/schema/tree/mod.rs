@@ -5,7 +5,7 @@
 //! let through, since a server that sent the schema checks again. Shapes stand in one list and refer to each other by
 //! place, so a recursive schema is an ordinary one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
@@ -48,13 +48,24 @@ impl Schema {
             return self;
         }
         let mut tree = Arc::unwrap_or_clone(self.tree);
-        let root = tree.root;
-        if let Some(object) = &mut tree.shapes[root].object {
-            for property in &mut object.properties {
-                if names.contains(&property.name.as_str()) {
-                    property.secret = true;
-                    tree.secrets = true;
-                }
+        tree.secrets = true;
+        // The parameters may stand in parts of the root.
+        let mut parts = vec![tree.root];
+        let mut seen = HashSet::new();
+        while let Some(id) = parts.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let shape = &mut tree.shapes[id];
+            for part in [&shape.all, &shape.any, &shape.one] {
+                parts.extend_from_slice(part);
+            }
+            for property in shape
+                .object
+                .iter_mut()
+                .flat_map(|object| &mut object.properties)
+            {
+                property.secret |= names.contains(&property.name.as_str());
             }
         }
         Self {

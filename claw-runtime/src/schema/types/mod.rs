@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::cursor::Cursor;
-use super::input::ToolInput;
-use super::node::{Bounds, Kind, Node, Num};
+use crate::schema::cursor::Cursor;
+use crate::schema::input::ToolInput;
+use crate::schema::node::{Bounds, Kind, Node, Num};
 use crate::tool::Reject;
 
 macro_rules! integers {
@@ -24,11 +24,12 @@ macro_rules! integers {
             #[inline]
             fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
                 let start = cursor.position();
-                let (negative, size) = cursor.integer()?;
-                let value = match (negative, i128::try_from(size)) {
-                    (true, Ok(size)) => Self::try_from(-size).ok(),
-                    (true, Err(_)) => least(size).and_then(|least| Self::try_from(least).ok()),
-                    (false, _) => Self::try_from(size).ok(),
+                let value = match cursor.short_integer() {
+                    Some(value) => Self::try_from(value).ok(),
+                    None => match cursor.integer()? {
+                        (false, size) => Self::try_from(size).ok(),
+                        (true, size) => negated(size).and_then(|value| Self::try_from(value).ok()),
+                    },
                 };
                 value.ok_or_else(|| out_of_range(cursor, start))
             }
@@ -45,9 +46,8 @@ macro_rules! integers {
     )*};
 }
 
-/// Returns the least `i128` when its magnitude is `size`.
-fn least(size: u128) -> Option<i128> {
-    (size == i128::MIN.unsigned_abs()).then_some(i128::MIN)
+fn negated(size: u128) -> Option<i128> {
+    0_i128.checked_sub_unsigned(size)
 }
 
 #[cold]
@@ -498,3 +498,6 @@ tuples! {
     (A, B, C, D, E);
     (A, B, C, D, E, F);
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,13 @@
 //! Marked calls count where they stand. Unmarked JSON and fences wait in the tail: text behind them makes them text, the
 //! end of the reply makes them calls.
 
+mod bare;
+mod quoted;
+mod reasoning;
+
 use super::fault;
 use super::marker::{self, Kind, Mark, mark};
-use super::python;
-use super::repair::{self, Style, is_all_blank, is_blank};
+use super::repair::{is_all_blank, is_blank};
 use super::resolve::{Outcome, Tools};
 use super::{Fault, FaultCode, FoundCall};
 
@@ -59,6 +62,8 @@ pub(super) struct Scan<'a> {
     pub(super) invented: bool,
     /// Whether the calls are ReAct's: then lines of an invented observation may follow.
     pub(super) react: bool,
+    /// Whether a ReAct thought was found: then a final answer has its label too.
+    pub(super) thoughtful: bool,
     /// Where the last paragraph begins.
     last_paragraph: usize,
     /// Whether the text ends with a closing bracket or fence.
@@ -100,6 +105,7 @@ impl<'a> Scan<'a> {
             unmarked: false,
             invented: false,
             react: false,
+            thoughtful: false,
             last_paragraph: text.trim_end().rfind("\n\n").unwrap_or(0),
             ends_closed: text.trim_end().ends_with(['}', ']', '`']),
             budget: 4 * text.len() + 1024,
@@ -112,12 +118,13 @@ impl<'a> Scan<'a> {
             if self.element(c) {
                 continue;
             }
-            if c == '\n' {
-                self.fresh = true;
-            } else if !is_blank(c) {
-                self.fresh = false;
+            let end = self.at + c.len_utf8();
+            if is_blank(c) {
+                self.fresh |= c == '\n';
+                self.at = end;
+            } else {
+                self.prose(end);
             }
-            self.at += c.len_utf8();
         }
         self.flush(self.text.len());
         self.settle();
@@ -158,9 +165,12 @@ impl<'a> Scan<'a> {
                 self.done(self.text.len());
                 true
             }
-            Kind::Open | Kind::Bracket if marker::is_reasoning(name) || name == "think" => {
+            Kind::Open | Kind::Bracket if marker::is_reasoning(name) => {
                 let pattern = match mark.kind {
-                    Kind::Open => format!("</{name}>"),
+                    Kind::Open => format!(
+                        "</{}>",
+                        &self.text[start + 1..mark.end - 1 - mark.rest.len()]
+                    ),
                     _ => "[/THINK]".to_owned(),
                 };
                 self.reasoning_until(mark.end, &pattern)
@@ -172,7 +182,7 @@ impl<'a> Scan<'a> {
             Kind::Bracket if name == "/think" => self.reasoning_ends(mark.end),
             Kind::Token if name == "end_thinking" => self.reasoning_ends(mark.end),
             Kind::Open if marker::is_call(name) => self.call_tag(mark),
-            Kind::Open if name == "tool_code" => self.payload(start, mark.end, None),
+            Kind::Open if name == "tool_code" => self.code(mark),
             Kind::Open if name == "function" || name == "invoke" => self.function(mark),
             Kind::Open if self.fresh && mark.rest.is_empty() => self.tool_tag(mark),
             Kind::Open if matches!(name, "eos" | "end_of_turn") => self.stop_token(mark),
@@ -190,10 +200,22 @@ impl<'a> Scan<'a> {
         self.at
     }
 
+    /// Steps over prose.
+    fn prose(&mut self, end: usize) {
+        self.at = end;
+        self.fresh = false;
+        self.quiet = false;
+    }
+
     /// Takes bytes from what may be read in attempts; `false` when nothing is left.
     pub(super) fn spend(&mut self, bytes: usize) -> bool {
         self.budget = self.budget.saturating_sub(bytes);
         self.budget > 0
+    }
+
+    /// Tells whether only blanks stand before this on its line.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
     }
 
     /// Sets the position behind something that is not prose.
@@ -210,7 +232,6 @@ impl<'a> Scan<'a> {
         if !is_all_blank(prose) {
             self.demote(self.from);
             self.shown.push_str(prose);
-            self.quiet = false;
         } else if self.tail.is_empty() {
             self.shown.push_str(prose);
         }
@@ -290,35 +311,6 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns outcomes, text and reasoning of a fence that ends the reply, or `None` when it holds no call.
-    fn last_fence(
-        &self,
-        language: &str,
-        inner: &str,
-        closed: bool,
-    ) -> Option<(Vec<Outcome>, String, String)> {
-        if language == "tool_code" {
-            let outcomes = match python::read(inner, 0, self.tools) {
-                Ok((outcomes, end)) if is_all_blank(&inner[end..]) => outcomes,
-                Ok(_) => vec![Err(self.tools.unknown(inner))],
-                Err(fault) => vec![Err(fault)],
-            };
-            return Some((outcomes, String::new(), String::new()));
-        }
-        let scanned = Scan::new(inner, self.tools, Within::Fence { closed }).run();
-        let only = is_all_blank(&scanned.text);
-        let found = !scanned.calls.is_empty() || !scanned.faults.is_empty();
-        (found && (scanned.marked || only)).then(|| {
-            let outcomes = scanned
-                .calls
-                .into_iter()
-                .map(Ok)
-                .chain(scanned.faults.into_iter().map(Err))
-                .collect();
-            (outcomes, scanned.text, scanned.reasoning)
-        })
-    }
-
     /// Tells whether a tool's answer begins here, rather than a word about one.
     fn is_invented(&self, mark: &Mark<'_>) -> bool {
         match mark.kind {
@@ -328,18 +320,31 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Drops an end tag that belongs to the call before.
+    /// Drops an end tag that belongs to the call before; behind other JSON it tells that a call was meant.
     fn stray(&mut self, mark: &Mark<'_>) -> bool {
-        let known = marker::is_call(&mark.name)
-            || marker::is_parameter(&mark.name)
-            || matches!(mark.name.as_str(), "function" | "invoke" | "tool_code");
-        let blank = is_all_blank(&self.text[self.from..self.at]);
-        if !(known && self.quiet && blank) {
+        let known = marker::is_end(&mark.name) || marker::is_parameter(&mark.name);
+        if !(known && self.quiet) {
+            if marker::is_call(&mark.name) && self.text[..self.at].ends_with('}') {
+                self.unmarked = true;
+                self.doubt();
+            }
             return false;
         }
         self.flush(self.at);
         self.done(mark.end);
         true
+    }
+
+    /// A call ends here that began nowhere: the one before may have ended too early, at a mark inside its string.
+    fn doubt(&mut self) {
+        if self.calls.pop().is_some() {
+            self.add([Err(fault::fault(
+                FaultCode::InvalidJson,
+                "The last tool call was not run: it has two ends. Quotation marks inside a string must be escaped."
+                    .to_owned(),
+                None,
+            ))]);
+        }
     }
 
     /// Ends the reply at a token that ends what a model says.
@@ -357,89 +362,6 @@ impl<'a> Scan<'a> {
         ends
     }
 
-    fn reasoning_until(&mut self, from: usize, pattern: &str) -> bool {
-        let end = self.find_ahead(from, pattern);
-        self.reasoning_block(from, end.map(|end| (end, end + pattern.len())))
-    }
-
-    /// Takes the reasoning between `from` and `end`, the place and the end of its end marker.
-    pub(super) fn reasoning_block(&mut self, from: usize, end: Option<(usize, usize)>) -> bool {
-        if self.within != Within::Reply {
-            return false;
-        }
-        match end {
-            Some((end, next)) => {
-                self.flush(self.at);
-                self.think(&self.text[from..end]);
-                self.done(next);
-                true
-            }
-            // A tag in the middle of a sentence is a word about reasoning.
-            None if !self.fresh => false,
-            None => {
-                self.flush(self.at);
-                let rest = &self.text[from..];
-                self.think(rest);
-                let inner = Scan::new(rest, self.tools, Within::Reasoning).run();
-                if !(inner.calls.is_empty() && inner.faults.is_empty()) {
-                    self.faults.push(fault::fault(
-                        FaultCode::CallInReasoning,
-                        "The tool call was not run: it stands inside reasoning that never ended. End the reasoning, \
-                         then call."
-                            .to_owned(),
-                        None,
-                    ));
-                }
-                self.done(self.text.len());
-                true
-            }
-        }
-    }
-
-    /// A lone end tag: all before it is reasoning that the prompt had opened.
-    fn reasoning_ends(&mut self, end: usize) -> bool {
-        if self.within != Within::Reply {
-            return false;
-        }
-        self.flush(self.at);
-        self.demote(self.at);
-        let before = std::mem::take(&mut self.shown);
-        self.think(&before);
-        self.calls.clear();
-        self.faults.clear();
-        self.unmarked = false;
-        self.react = false;
-        self.quiet = false;
-        self.done(end);
-        true
-    }
-
-    /// Adds to the reasoning.
-    pub(super) fn think(&mut self, text: &str) {
-        let text = text.trim_matches(is_blank);
-        if text.is_empty() {
-            return;
-        }
-        if !self.reasoning.is_empty() {
-            self.reasoning.push('\n');
-        }
-        self.reasoning.push_str(text);
-    }
-
-    /// Moves the end of the last prose to the reasoning, from its last line that begins with `label`.
-    pub(super) fn think_from(&mut self, label: &str) -> bool {
-        let prose = self.shown.get(self.before..).unwrap_or_default();
-        let at = match prose.rfind(&format!("\n{label}")) {
-            Some(at) => at,
-            None if prose.trim_start_matches(is_blank).starts_with(label) => 0,
-            None => return false,
-        };
-        let thought = self.shown.split_off(self.before + at);
-        let thought = thought.trim_matches(is_blank);
-        self.think(thought.strip_prefix(label).unwrap_or(thought));
-        true
-    }
-
     /// Finds `pattern` ahead; a pattern that is absent is looked for once only.
     pub(super) fn find_ahead(&mut self, from: usize, pattern: &str) -> Option<usize> {
         if self.absent.iter().any(|absent| absent == pattern) {
@@ -450,155 +372,5 @@ impl<'a> Scan<'a> {
             self.absent.push(pattern.to_owned());
         }
         found
-    }
-
-    /// Takes a fenced block.
-    fn fence(&mut self, c: char) -> bool {
-        let rest = &self.text[self.at..];
-        let ticks = rest.len() - rest.trim_start_matches(c).len();
-        if !self.fresh || ticks < 3 {
-            return false;
-        }
-        let line = rest.find('\n').unwrap_or(rest.len());
-        let language = rest[ticks..line].trim();
-        if language.contains(c) {
-            return false;
-        }
-        let start = self.at + (line + 1).min(rest.len());
-        let mut at = start;
-        let mut found = None;
-        for line in self.text[start..].split_inclusive('\n') {
-            let ending = line.trim();
-            if ending.len() >= ticks && ending.chars().all(|end| end == c) {
-                found = Some((at, at + line.trim_end_matches(['\n', '\r']).len()));
-                break;
-            }
-            at += line.len();
-        }
-        let (inner_end, end) = found.unwrap_or((self.text.len(), self.text.len()));
-        self.wait(
-            self.at,
-            Tail::Fence {
-                language: language.to_ascii_lowercase(),
-                inner: (start, inner_end),
-                closed: found.is_some(),
-            },
-        );
-        self.done(end);
-        true
-    }
-
-    /// Steps over inline code, which is prose.
-    fn inline_code(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        let ticks = rest.len() - rest.trim_start_matches('`').len();
-        let inner = &rest[ticks..];
-        // Code runs on over line ends only where it quotes a marker: a lone tick must not hide a call.
-        let limit = if inner.starts_with(['<', '[', '{']) {
-            inner.find("\n\n")
-        } else {
-            inner.find('\n')
-        };
-        let inner = &inner[..limit.unwrap_or(inner.len())];
-        let mut at = 0;
-        let mut length = ticks;
-        while ticks <= 4 {
-            let Some(next) = inner[at..].find('`') else {
-                break;
-            };
-            at += next;
-            let run = inner.len() - at - inner[at..].trim_start_matches('`').len();
-            at += run;
-            if run == ticks {
-                length = ticks + at;
-                break;
-            }
-        }
-        self.at += length;
-        self.fresh = false;
-        true
-    }
-
-    /// Steps over a quoted line, which is prose.
-    fn quotation(&mut self) -> bool {
-        let line = self.text[self.at..].find('\n');
-        self.at = line.map_or(self.text.len(), |line| self.at + line);
-        self.fresh = false;
-        true
-    }
-
-    /// Takes JSON without a marker at the start of a line.
-    fn bare(&mut self) -> bool {
-        let start = self.at;
-        if self.budget == 0 {
-            return false;
-        }
-        let style = match self.within {
-            Within::Fence { closed: true } => Style::Fenced,
-            _ => Style::Loose,
-        };
-        let read = repair::read(self.text, start, style);
-        let reached = match &read {
-            Ok(read) => read.end,
-            Err(broken) => broken.at,
-        };
-        self.spend(reached - start);
-        match read {
-            Ok(read) => {
-                let fits = !read.implied || style == Style::Fenced;
-                let (end, apart) = self.behind(read.end);
-                match self.tools.unmarked(&read.json) {
-                    Some(outcomes) if fits && apart => {
-                        self.wait(start, Tail::Bare(outcomes));
-                        self.done(end);
-                    }
-                    _ => {
-                        self.at = read.end;
-                        self.fresh = false;
-                    }
-                }
-                true
-            }
-            Err(broken) => {
-                let meant = self.tools.meant_as_call(broken.partial.as_ref());
-                let tool = self.tools.meant(broken.partial.as_ref());
-                if broken.cut {
-                    // Whatever else follows stands inside this value.
-                    self.budget = 0;
-                }
-                let last = broken.at >= self.last_paragraph && self.ends_closed;
-                if !meant || !(broken.cut || last) {
-                    return false;
-                }
-                let fault = if broken.cut {
-                    fault::truncated(&self.text[start..], tool)
-                } else {
-                    fault::invalid_json(self.text, broken.at, broken.why, tool)
-                };
-                self.wait(start, Tail::Bare(vec![Err(fault)]));
-                self.done(self.text.len());
-                true
-            }
-        }
-    }
-
-    /// Returns where the text goes on behind an unmarked value, and whether the value stands apart from it.
-    fn behind(&self, end: usize) -> (usize, bool) {
-        let rest = &self.text[end..];
-        let rest = rest.trim_start_matches(|c| c == '}' || c == ']' || is_blank(c));
-        let rest = rest.strip_prefix([',', ';']).unwrap_or(rest);
-        let at = self.text.len() - rest.len();
-        let apart = rest.trim_start_matches(is_blank).is_empty()
-            || rest.starts_with(['{', '['])
-            || rest.starts_with("```")
-            || mark(self.text, at).is_some()
-            || self.text[end..at].contains('\n')
-            || rest.starts_with(is_blank) && rest.trim_start_matches(is_blank).starts_with('{');
-        let fence = rest.strip_prefix("```");
-        match (self.within, fence) {
-            // The end of a fence on the line of the value.
-            (Within::Fence { .. }, Some(rest)) => (self.text.len() - rest.len(), apart),
-            _ => (at, apart),
-        }
     }
 }

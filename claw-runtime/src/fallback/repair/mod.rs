@@ -5,73 +5,20 @@
 //! brackets that are missing right before an explicit end marker. What is cut off stays cut off.
 //! One pass, no recursion.
 
+mod json;
+mod string;
+#[cfg(test)]
+mod tests;
+
+pub(super) use json::{Json, quoted};
+
+use self::string::is_quote;
 use super::marker::{self, mark};
 
 /// The deepest nesting that is read.
 const DEPTH: usize = 128;
 /// The longest comment, in bytes: what is looked through at each quotation mark has to be bounded.
 const COMMENT: usize = 400;
-
-/// A JSON value that keeps order, repeated keys and the digits of numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Json {
-    Object(Vec<(String, Json)>),
-    Array(Vec<Json>),
-    Text(String),
-    /// A number, `true`, `false` or `null`, as JSON text.
-    Literal(String),
-}
-
-impl Json {
-    /// Returns compact JSON text.
-    pub(super) fn render(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out);
-        out
-    }
-
-    fn write(&self, out: &mut String) {
-        match self {
-            Self::Object(entries) => {
-                out.push('{');
-                for (at, (key, value)) in entries.iter().enumerate() {
-                    if at > 0 {
-                        out.push(',');
-                    }
-                    out.push_str(&quoted(key));
-                    out.push(':');
-                    value.write(out);
-                }
-                out.push('}');
-            }
-            Self::Array(items) => {
-                out.push('[');
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        out.push(',');
-                    }
-                    item.write(out);
-                }
-                out.push(']');
-            }
-            Self::Text(text) => out.push_str(&quoted(text)),
-            Self::Literal(text) => out.push_str(text),
-        }
-    }
-
-    pub(super) fn is_scalar(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Literal(_))
-    }
-
-    pub(super) fn is_null(&self) -> bool {
-        matches!(self, Self::Literal(text) if text == "null")
-    }
-}
-
-/// Returns `text` as a JSON string.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
 
 /// A value that was read.
 #[derive(Debug)]
@@ -200,7 +147,7 @@ impl Reader<'_> {
         let mut next = Next::Value;
         loop {
             let spaced = self.space();
-            let Some(c) = self.peek() else {
+            let Some(c) = self.peek().map(narrow) else {
                 if self.style == Style::Fenced && matches!(next, Next::After) {
                     return Ok(self.close_all());
                 }
@@ -214,7 +161,7 @@ impl Reader<'_> {
                 if !fits && !matches!(next, Next::After) {
                     return Err(self.bad("expected another value before the closing bracket"));
                 }
-                self.at += 1;
+                self.step();
                 if let Some(json) = self.close(c == '}') {
                     return Ok(json);
                 }
@@ -224,8 +171,8 @@ impl Reader<'_> {
             let in_object = self.stack.last().is_some_and(|frame| frame.object);
             match next {
                 Next::After => match c {
-                    ',' | '，' => {
-                        self.at += c.len_utf8();
+                    ',' => {
+                        self.step();
                         next = Next::Member;
                     }
                     _ if self.at_end_mark() => return Ok(self.close_all()),
@@ -236,8 +183,8 @@ impl Reader<'_> {
                 Next::First | Next::Member if in_object => {
                     let key = self.key(c)?;
                     self.space();
-                    match self.peek() {
-                        Some(c @ (':' | '：')) => self.at += c.len_utf8(),
+                    match self.peek().map(narrow) {
+                        Some(':') => self.step(),
                         Some(_) => return Err(self.bad("expected `:` after a key")),
                         None => return Err(CUT),
                     }
@@ -251,7 +198,7 @@ impl Reader<'_> {
                         if self.stack.len() == DEPTH {
                             return Err((false, "it is nested too deeply"));
                         }
-                        self.at += 1;
+                        self.step();
                         self.stack.push(Frame {
                             object: c == '{',
                             entries: Vec::new(),
@@ -284,6 +231,10 @@ impl Reader<'_> {
 
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
+    }
+
+    fn step(&mut self) {
+        self.at += self.peek().map_or(0, char::len_utf8);
     }
 
     fn rest(&self) -> &str {
@@ -386,108 +337,6 @@ impl Reader<'_> {
         self.at += length;
         Ok(Json::Literal(text))
     }
-
-    /// Reads a string; returns it with the number of unescaped quotation marks in it. A key ends at the first.
-    fn string(&mut self, open: char, key: bool) -> Result<(String, usize), Fault> {
-        self.at += open.len_utf8();
-        let mut out = String::new();
-        let mut inner = 0;
-        loop {
-            let run = self
-                .rest()
-                .find(|c: char| c == '\\' || closes(open, c))
-                .unwrap_or(self.rest().len());
-            out.push_str(&self.text[self.at..self.at + run]);
-            self.at += run;
-            let Some(c) = self.peek() else {
-                return Err(CUT);
-            };
-            self.at += c.len_utf8();
-            if c == '\\' {
-                self.escape(open, &mut out)?;
-            } else if self.style == Style::Python || self.ends_string() {
-                return Ok((out, inner));
-            } else {
-                inner += 1;
-                if key {
-                    return Ok((out, inner));
-                }
-                out.push(c);
-            }
-        }
-    }
-
-    /// Tells whether what follows a quotation mark is structure, so that the mark ends its string.
-    fn ends_string(&self) -> bool {
-        let at = skip(self.text, self.at);
-        match self.text[at..].chars().next() {
-            None => true,
-            Some(c) => {
-                ",:}]，：".contains(c) || mark(self.text, at).is_some_and(|mark| mark.ends_call())
-            }
-        }
-    }
-
-    fn escape(&mut self, open: char, out: &mut String) -> Result<(), Fault> {
-        let Some(c) = self.peek() else {
-            return Err(CUT);
-        };
-        let plain = match c {
-            '"' | '\\' | '/' => c,
-            '\'' if open != '"' => c,
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'u' => match self.unicode() {
-                Some(Some(c)) => {
-                    out.push(c);
-                    return Ok(());
-                }
-                Some(None) => return Err((false, "half of a `\\u` surrogate pair is missing")),
-                None => {
-                    out.push('\\');
-                    return Ok(());
-                }
-            },
-            // An unknown escape is a backslash that should have been escaped itself.
-            _ => {
-                out.push('\\');
-                return Ok(());
-            }
-        };
-        out.push(plain);
-        self.at += c.len_utf8();
-        Ok(())
-    }
-
-    /// Reads `uXXXX`, and its second half where there is one. `None`: no escape at all; `Some(None)`: half a pair.
-    fn unicode(&mut self) -> Option<Option<char>> {
-        let hex = |at: usize| {
-            let digits = self.text.get(at..at + 4)?;
-            digits
-                .bytes()
-                .all(|b| b.is_ascii_hexdigit())
-                .then(|| u32::from_str_radix(digits, 16).ok())?
-        };
-        let high = hex(self.at + 1)?;
-        if !(0xd800..0xe000).contains(&high) {
-            self.at += 5;
-            return Some(char::from_u32(high));
-        }
-        let low = (self.text.get(self.at + 5..self.at + 7) == Some("\\u"))
-            .then(|| hex(self.at + 7))
-            .flatten()
-            .filter(|low| high < 0xdc00 && (0xdc00..0xe000).contains(low));
-        let Some(low) = low else {
-            return Some(None);
-        };
-        self.at += 11;
-        Some(char::from_u32(
-            0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00),
-        ))
-    }
 }
 
 /// Returns where the text goes on behind blanks, comments, and escaped line ends.
@@ -506,14 +355,15 @@ pub(super) fn skip(text: &str, mut at: usize) -> usize {
             }
             rest[..end].find(pattern)
         };
-        let comment = if rest.starts_with("/*") {
-            near(&rest[2..], "*/").map(|length| length + 4)
+        let comment = if let Some(inner) = rest.strip_prefix("/*") {
+            near(inner, "*/").map(|length| length + 4)
         } else if rest.starts_with("//") || rest.starts_with('#') {
             near(rest, "\n")
-        } else if rest.starts_with("\\n") || rest.starts_with("\\r") || rest.starts_with("\\t") {
-            Some(2)
         } else {
-            None
+            ["\\n", "\\r", "\\t"]
+                .iter()
+                .any(|end| rest.starts_with(end))
+                .then_some(2)
         };
         match comment {
             Some(length) => at += length,
@@ -536,15 +386,16 @@ pub(super) fn is_all_blank(text: &str) -> bool {
     text.chars().all(is_blank)
 }
 
-fn is_quote(c: char) -> bool {
-    matches!(c, '"' | '\'' | '“' | '”' | '„' | '＂' | '‘' | '’')
-}
-
-fn closes(open: char, c: char) -> bool {
-    match open {
-        '"' | '\'' => c == open,
-        '‘' | '’' => matches!(c, '‘' | '’'),
-        _ => matches!(c, '“' | '”' | '＂' | '"'),
+/// Returns the ASCII form of a full-width structural mark.
+fn narrow(c: char) -> char {
+    match c {
+        '｛' => '{',
+        '｝' => '}',
+        '［' => '[',
+        '］' => ']',
+        '，' => ',',
+        '：' => ':',
+        c => c,
     }
 }
 
@@ -558,120 +409,4 @@ fn is_number(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     digits.starts_with(|c: char| c.is_ascii_digit())
         && serde_json::from_str::<&serde_json::value::RawValue>(word).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn repaired(text: &str) -> Result<String, bool> {
-        read(text, 0, Style::Loose)
-            .map(|read| read.json.render())
-            .map_err(|broken| broken.cut)
-    }
-
-    #[test]
-    fn punctuation_is_forgiven() {
-        for (text, expected) in [
-            (r#"{"a": 1,}"#, r#"{"a":1}"#),
-            (r#"{"a": 1 "b": [1, 2,],}"#, r#"{"a":1,"b":[1,2]}"#),
-            (r"{'a': 'it\'s', b: None}", r#"{"a":"it's","b":null}"#),
-            ("{“a”： “x”，“b”:True}", r#"{"a":"x","b":true}"#),
-            ("{\"a\": \"1\n2\t\"}", r#"{"a":"1\n2\t"}"#),
-            (r#"{"a": "\* \u12 \$"}"#, r#"{"a":"\\* \\u12 \\$"}"#),
-            (
-                r#"{"a": "say "hi" now", "b": 1}"#,
-                r#"{"a":"say \"hi\" now","b":1}"#,
-            ),
-            (
-                "{\"a\": \"x\" /* y */, // z\n # w\n \"b\": 2}",
-                r#"{"a":"x","b":2}"#,
-            ),
-            (
-                r#"{"a": 123456789012345678901234567890.0100e+5}"#,
-                r#"{"a":123456789012345678901234567890.0100e+5}"#,
-            ),
-            (r#"{"a: 3, "b": "x"}"#, r#"{"a":3,"b":"x"}"#),
-            (r#"{"a": "\ud83d\ude00"}"#, "{\"a\":\"😀\"}"),
-        ] {
-            assert_eq!(repaired(text).as_deref(), Ok(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_value_is_never_made_up() {
-        for text in [
-            r#"{"a": }"#,
-            r#"{"a": "{"b":"c"}"}"#,
-            r#"{"a" 1}"#,
-            r#"{"a": b}"#,
-            r#"{"a": 01}"#,
-            r#"{"a": NaN}"#,
-            r#"{"a": ["x "y", "z""]}"#,
-            r#"{"a b: 3, "c": 1}"#,
-            r#"{"a": "\ud83d"}"#,
-            &"[".repeat(DEPTH + 1),
-        ] {
-            assert_eq!(repaired(text), Err(false), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_cut_stays_cut() {
-        let whole = r#"{"a": [1, "x\n", {"b": null}], "c": true}"#;
-        for end in 0..whole.len() {
-            assert_eq!(repaired(&whole[..end]), Err(true), "{}", &whole[..end]);
-        }
-        assert_eq!(repaired(r#"{"a": {"b": 1}</tool_"#), Err(true));
-    }
-
-    #[test]
-    fn a_missing_bracket_needs_an_end_marker() {
-        for text in [r#"{"a": [1, 2</tool_call>"#, r#"{"a": [1, 2}</tool_call>"#] {
-            let read = read(text, 0, Style::Loose).unwrap();
-            assert!(read.implied, "{text}");
-            assert_eq!(read.json.render(), r#"{"a":[1,2]}"#);
-        }
-        assert_eq!(repaired(r#"{"a": </tool_call>"#), Err(false));
-        assert_eq!(repaired(r#"{"a": 1, </tool_call>"#), Err(false));
-    }
-
-    fn any_json() -> impl Strategy<Value = serde_json::Value> {
-        let leaf = prop_oneof![
-            Just(serde_json::Value::Null),
-            any::<bool>().prop_map(Into::into),
-            any::<i64>().prop_map(Into::into),
-            any::<f64>().prop_map(Into::into),
-            ".*".prop_map(serde_json::Value::from),
-        ];
-        leaf.prop_recursive(4, 32, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
-                prop::collection::btree_map(".*", inner, 0..4)
-                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn valid_json_is_read_as_it_is(value in any_json(), pretty in any::<bool>()) {
-            let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
-            let read = read(&text, 0, Style::Loose).unwrap();
-            prop_assert_eq!(read.end, text.len());
-            prop_assert!(!read.implied);
-            let again: serde_json::Value = serde_json::from_str(&read.json.render()).unwrap();
-            prop_assert_eq!(again, serde_json::from_str::<serde_json::Value>(&text).unwrap());
-        }
-
-        #[test]
-        fn any_text_is_read_without_panic(text in r#"([{}\[\],:"'\\/*#“”，：\n <>|a1tn-]|\PC){0,60}"#) {
-            for style in [Style::Loose, Style::Fenced, Style::Python] {
-                if let Ok(read) = read(&text, 0, style) {
-                    prop_assert!(serde_json::from_str::<serde_json::Value>(&read.json.render()).is_ok());
-                }
-            }
-        }
-    }
 }

@@ -1,0 +1,125 @@
+//! Schemas and arguments that nobody sends in good faith: an answer comes all the same, soon and short.
+
+use super::*;
+
+#[test]
+fn hostile_schemas_end() {
+    let around = Schema::parse(&json!({"$ref": "#"}));
+    assert!(outcome(&around, "{}", Coerce::Safe, Unknown::Refuse).starts_with("! : "));
+    let twice =
+        Schema::parse(&json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "string"}]}));
+    assert!(outcome(&twice, "{}", Coerce::Safe, Unknown::Refuse).starts_with("! : "));
+    let mut doubling = json!({"type": "string"});
+    for _ in 0..60 {
+        doubling =
+            json!({"anyOf": [doubling.clone(), {"allOf": [{"$ref": "#/$defs/x"}]}], "$defs": {}});
+    }
+    let doubling = Schema::parse(
+        &json!({"anyOf": [doubling], "$defs": {"x": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}}),
+    );
+    assert!(outcome(&doubling, "{}", Coerce::Lenient, Unknown::Drop).starts_with("! : "));
+    let wrap = |inner: Value| {
+        Value::Object(
+            [("allOf".to_owned(), Value::Array(vec![inner]))]
+                .into_iter()
+                .collect(),
+        )
+    };
+    let deep = (0..500).fold(json!({}), |inner, _| wrap(inner));
+    assert_eq!(
+        outcome(&Schema::parse(&deep), "{}", Coerce::Safe, Unknown::Refuse),
+        "{}"
+    );
+}
+
+#[test]
+fn hostile_schemas_are_written_out_in_bounds() {
+    let wide: serde_json::Map<String, Value> = (0..200)
+        .map(|at| {
+            (
+                format!("p{at}"),
+                json!({"$ref": "#/$defs/x", "description": "d"}),
+            )
+        })
+        .collect();
+    let union: Vec<Value> = (0..20).map(|_| json!({"$ref": "#/$defs/y"})).collect();
+    let schema = Schema::parse(&json!({
+        "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/y"}, "c\u{1b}[2J": {"type": "integer"}},
+        "required": ["a", "b"],
+        "$defs": {"x": {"type": "object", "properties": wide, "additionalProperties": false},
+            "y": {"anyOf": union, "description": "\u{1b}[2J"}},
+    }));
+    assert!(schema.signature().len() < 2_000);
+    let declaration = schema.declaration("t", "d");
+    assert!(declaration.len() < 500_000);
+    assert!(!declaration.contains('\u{1b}') && !schema.signature().contains('\u{1b}'));
+    let report = validate(&schema, "{}", Coerce::Safe, Unknown::Refuse)
+        .unwrap_err()
+        .report("t", &schema);
+    assert!(report.len() < 5_000);
+}
+
+#[test]
+fn absurd_keys_and_many_problems_stay_small() {
+    let schema = Schema::parse(&json!({
+        "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+    }));
+    let text = json!({"\u{e9}".repeat(300_000): vec![json!(true); 5_000]}).to_string();
+    let invalid = validate(&schema, &text, Coerce::Safe, Unknown::Refuse).unwrap_err();
+    // Their pointers are cut to the same text, so they are one problem.
+    assert_eq!(invalid.problems.len(), 1);
+    assert!(invalid.report("t", &schema).len() < 500);
+    let text = json!({"k": vec![json!(true); 5_000]}).to_string();
+    let invalid = validate(&schema, &text, Coerce::Safe, Unknown::Refuse).unwrap_err();
+    assert_eq!(invalid.problems.len(), 1_000);
+}
+
+#[test]
+fn deep_recursion_stays_within_the_stack() {
+    // Three checks a level: the node, its part of `allOf`, the union inside.
+    let schema = Schema::parse(&json!({
+        "$ref": "#/$defs/Node",
+        "$defs": {"Node": {"type": "object", "allOf": [{"properties": {
+            "next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}, "additionalProperties": false}]}},
+    }));
+    for (levels, bottom, fits) in [
+        (60, "null", true),
+        (127, "null", true),
+        (60, "7", false),
+        (127, "7", false),
+    ] {
+        let text = format!(
+            "{}{bottom}{}",
+            r#"{"next":"#.repeat(levels),
+            "}".repeat(levels)
+        );
+        for coerce in [Coerce::Strict, Coerce::Lenient] {
+            assert_eq!(
+                validate(&schema, &text, coerce, Unknown::Drop).is_ok(),
+                fits,
+                "{levels} {bottom}"
+            );
+        }
+    }
+}
+
+#[test]
+fn arguments_of_many_parts_take_linear_time() {
+    let schema = Schema::parse(&json!({
+        "properties": {"list": {"type": "array", "uniqueItems": true, "items": {"anyOf": [{"type": "integer"}, {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": false}]}}},
+    }));
+    let list: Vec<Value> = (0..50_000).map(|at| json!({"a": at})).collect();
+    let text = json!({"list": list}).to_string();
+    assert!(validate(&schema, &text, Coerce::Safe, Unknown::Refuse).is_ok());
+    let keys: String = (0..50_000).map(|at| format!(",\"k{at}\":1")).collect();
+    let closed =
+        Schema::parse(&json!({"properties": {"parameter": {}}, "additionalProperties": false}));
+    let text = format!("{{\"parameter\":1{keys}}}");
+    assert_eq!(
+        validate(&closed, &text, Coerce::Safe, Unknown::Drop)
+            .unwrap()
+            .notes
+            .len(),
+        50_000
+    );
+}
