@@ -563,6 +563,13 @@ async fn the_round_limit_ends_in_a_written_answer() {
 }
 
 #[tokio::test]
+async fn a_turn_can_be_spawned() {
+    let (agent, _) = agent(Scripted::new([says("Hello.")]), []);
+    let turn = tokio::spawn(async move { agent.session("s").await?.run("Hi!").await });
+    assert_eq!(turn.await.unwrap().unwrap().text, "Hello.");
+}
+
+#[tokio::test]
 async fn an_agent_needs_a_model() {
     let error = Agent::builder().build().unwrap_err().to_string();
     assert_eq!(
