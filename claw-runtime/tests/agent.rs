@@ -577,3 +577,20 @@ async fn an_agent_needs_a_model() {
         "the agent has no model: add `.model(provider, name)`"
     );
 }
+
+#[tokio::test]
+async fn what_was_coerced_is_told_once() {
+    let (agent, _) = agent(
+        Scripted::new([
+            calls("weather", json!({"city": "Oslo", "days": "2"})),
+            says("Fine."),
+        ]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    assert_eq!(
+        transcript(session.messages())[2],
+        "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2"
+    );
+}
