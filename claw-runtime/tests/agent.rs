@@ -594,3 +594,21 @@ async fn what_was_coerced_is_told_once() {
         "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2"
     );
 }
+
+#[tokio::test]
+async fn notes_on_the_arguments_are_bounded() {
+    let mut arguments = json!({"city": "Oslo"});
+    for nth in 0..1_000 {
+        arguments[format!("unheard-of parameter {nth:04}{}", "x".repeat(1_000))] = json!(1);
+    }
+    let (agent, _) = agent(
+        Scripted::new([calls("weather", arguments), says("Fine.")]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    let told = &transcript(session.messages())[2];
+    assert_eq!(told.matches("unheard-of").count(), 10, "{told}");
+    assert!(told.len() < 3_000, "{told}");
+    assert!(told.ends_with("Note: 990 more of the kind"), "{told}");
+}
