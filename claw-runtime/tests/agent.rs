@@ -565,10 +565,52 @@ async fn the_round_limit_ends_in_a_written_answer() {
 }
 
 #[tokio::test]
+async fn a_turn_can_be_spawned() {
+    let (agent, _) = agent(Scripted::new([says("Hello.")]), []);
+    let turn = tokio::spawn(async move { agent.session("s").await?.run("Hi!").await });
+    assert_eq!(turn.await.unwrap().unwrap().text, "Hello.");
+}
+
+#[tokio::test]
 async fn an_agent_needs_a_model() {
     let error = Agent::builder().build().unwrap_err().to_string();
     assert_eq!(
         error,
         "the agent has no model: add `.model(provider, name)`"
     );
+}
+
+#[tokio::test]
+async fn what_was_coerced_is_told_once() {
+    let (agent, _) = agent(
+        Scripted::new([
+            calls("weather", json!({"city": "Oslo", "days": "2"})),
+            says("Fine."),
+        ]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    assert_eq!(
+        transcript(session.messages())[2],
+        "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2"
+    );
+}
+
+#[tokio::test]
+async fn notes_on_the_arguments_are_bounded() {
+    let mut arguments = json!({"city": "Oslo"});
+    for nth in 0..1_000 {
+        arguments[format!("unheard-of parameter {nth:04}{}", "x".repeat(1_000))] = json!(1);
+    }
+    let (agent, _) = agent(
+        Scripted::new([calls("weather", arguments), says("Fine.")]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    let told = &transcript(session.messages())[2];
+    assert_eq!(told.matches("unheard-of").count(), 10, "{told}");
+    assert!(told.len() < 3_000, "{told}");
+    assert!(told.ends_with("Note: 990 more of the kind"), "{told}");
 }

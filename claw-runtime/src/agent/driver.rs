@@ -319,8 +319,7 @@ impl<'r> Work<'r> {
                 Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => {
                     self.stops.remove(&finished.call);
-                    let input = self.keep(finished).await;
-                    return input;
+                    return keep(self.agent, self.lease, finished).await;
                 }
                 reply = poll(&mut self.request) => {
                     self.request = None;
@@ -337,36 +336,32 @@ impl<'r> Work<'r> {
             }
         }
     }
+}
 
-    /// Keeps the whole of an output that had to be cut, so that it can be read later.
-    async fn keep(&self, finished: Finished) -> Input {
-        let Finished {
-            call,
-            status,
-            content,
-            whole,
-        } = finished;
-        let blob = match whole {
-            Some(whole) => match self
-                .agent
-                .store
-                .put_blob(self.lease, whole.as_bytes())
-                .await
-            {
-                Ok(digest) => Some(digest),
-                Err(error) => {
-                    tracing::warn!(%error, call, "the whole output of a call was not kept");
-                    None
-                }
-            },
-            None => None,
-        };
-        Input::Outcome {
-            call,
-            status,
-            content,
-            blob,
-        }
+/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
+/// what runs is not `Sync`, and a turn must be able to move between threads.
+async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
+    let Finished {
+        call,
+        status,
+        content,
+        whole,
+    } = finished;
+    let blob = match whole {
+        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
+            Ok(digest) => Some(digest),
+            Err(error) => {
+                tracing::warn!(%error, call, "the whole output of a call was not kept");
+                None
+            }
+        },
+        None => None,
+    };
+    Input::Outcome {
+        call,
+        status,
+        content,
+        blob,
     }
 }
 
