@@ -98,6 +98,7 @@ pub(super) async fn drive(
         }
         for command in step.commands {
             if let Some(outcome) = work.perform(turn, command) {
+                work.clean_up().await;
                 return (outcome, appended);
             }
         }
@@ -298,6 +299,12 @@ impl<'r> Work<'r> {
             abandoned: self.agent.abandoned.clone(),
         };
         self.calls.push(Box::pin(dispatch::run(job)));
+    }
+
+    /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
+    async fn clean_up(&mut self) {
+        self.stops.values().for_each(CancellationToken::cancel);
+        while self.calls.next().await.is_some() {}
     }
 
     /// Waits for the next thing the turn must hear of.
