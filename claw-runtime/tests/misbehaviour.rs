@@ -142,3 +142,22 @@ async fn threads_that_dropped_turns_left_hanging_are_counted() {
     assert_eq!(session.run("go").await.unwrap().text, "I see.");
     assert_eq!(last_result(session.messages()), "done");
 }
+
+#[tokio::test]
+async fn a_limit_may_be_as_long_as_it_likes() {
+    let limits = Limits {
+        active_time: Duration::MAX,
+        call_timeout: Duration::MAX,
+        wrap_up_time: Duration::MAX,
+        retry_after: Duration::MAX,
+        rounds: 1,
+        ..Limits::default()
+    };
+    let (agent, shared) = agent(
+        Scripted::new([calls("block", json!({})), says("Wrapped up.")]),
+        limits,
+    );
+    shared.release.store(true, Ordering::SeqCst);
+    let outcome = agent.session("s").await.unwrap().run("go").await.unwrap();
+    assert_eq!(outcome.text, "Wrapped up.");
+}

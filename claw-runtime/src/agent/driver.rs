@@ -279,7 +279,7 @@ impl<'r> Work<'r> {
             session_id: self.lease.session.clone(),
             call_id: call.clone(),
             cancel: stop.clone(),
-            deadline: Some(std::time::Instant::now() + timeout),
+            deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
             progress: Some(Arc::new(move |line: &str| {
