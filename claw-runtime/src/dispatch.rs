@@ -55,7 +55,8 @@ enum End {
     TimedOut,
 }
 
-/// Runs a call to its end. Dropping the future stops an async tool at once.
+/// Runs a call to its end. Dropping the future cancels the call's token and stops an async tool at once; a thread that
+/// runs on is counted as abandoned.
 pub(crate) async fn run(job: Job) -> Finished {
     let Job {
         call,
@@ -82,11 +83,13 @@ pub(crate) async fn run(job: Job) -> Finished {
     }
     let name = tool.name().to_owned();
     let started = std::time::Instant::now();
+    let dropped = stop.clone().drop_guard();
     let end = if blocking {
         run_blocking(tool, ctx, arguments, timeout, &stop, &abandoned).await
     } else {
         run_async(tool, ctx, arguments, timeout, &stop).await
     };
+    dropped.disarm();
     let (status, content) = match end {
         End::Returned(Ok(output)) => (Status::Ok, output.content),
         End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
@@ -163,14 +166,16 @@ async fn run_blocking(
         state: AtomicU8::new(RUNS),
         abandoned: abandoned.clone(),
     });
-    let held = hold.clone();
-    let mut task = tokio::task::spawn_blocking(move || {
-        let _held = Returned(held);
+    let free = Returned(hold.clone());
+    let _give_up = GiveUp(hold);
+    // One that still waits for a thread is not started any more when this is dropped.
+    let mut task = AbortOnDropHandle::new(tokio::task::spawn_blocking(move || {
+        let _free = free;
         catch_unwind(AssertUnwindSafe(|| match tool.call(&ctx, &arguments) {
             Prepared::Done(outcome) => outcome,
             Prepared::Future(_) | Prepared::Checked => Err(ToolError::new("the call was not run")),
         }))
-    });
+    }));
     let end = tokio::select! {
         biased;
         joined = &mut task => return returned(joined),
@@ -183,10 +188,7 @@ async fn run_blocking(
             End::Returned(Ok(output)) => End::Returned(Ok(output)),
             _ => end,
         },
-        Err(_) => {
-            hold.give_up();
-            end
-        }
+        Err(_) => end,
     }
 }
 
@@ -221,7 +223,16 @@ impl Hold {
     }
 }
 
-/// Told when the thread is free again.
+/// Gives the call up, if it still runs, when nobody waits for it any more.
+struct GiveUp(Arc<Hold>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+/// Told when the thread is free again, or was never taken.
 struct Returned(Arc<Hold>);
 
 impl Drop for Returned {

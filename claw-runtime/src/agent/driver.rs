@@ -98,6 +98,7 @@ pub(super) async fn drive(
         }
         for command in step.commands {
             if let Some(outcome) = work.perform(turn, command) {
+                work.clean_up().await;
                 return (outcome, appended);
             }
         }
@@ -278,7 +279,7 @@ impl<'r> Work<'r> {
             session_id: self.lease.session.clone(),
             call_id: call.clone(),
             cancel: stop.clone(),
-            deadline: Some(std::time::Instant::now() + timeout),
+            deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
             progress: Some(Arc::new(move |line: &str| {
@@ -298,6 +299,12 @@ impl<'r> Work<'r> {
             abandoned: self.agent.abandoned.clone(),
         };
         self.calls.push(Box::pin(dispatch::run(job)));
+    }
+
+    /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
+    async fn clean_up(&mut self) {
+        self.stops.values().for_each(CancellationToken::cancel);
+        while self.calls.next().await.is_some() {}
     }
 
     /// Waits for the next thing the turn must hear of.
