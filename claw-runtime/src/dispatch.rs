@@ -2,6 +2,7 @@
 //! neither the turn nor the process with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -85,9 +86,10 @@ pub(crate) async fn run(job: Job) -> Finished {
     let started = std::time::Instant::now();
     let dropped = stop.clone().drop_guard();
     let end = if blocking {
-        run_blocking(tool, ctx, arguments, timeout, &stop, &abandoned).await
+        let call = run_blocking(tool, ctx, arguments, abandoned);
+        wait(call, timeout, &stop).await
     } else {
-        run_async(tool, ctx, arguments, timeout, &stop).await
+        wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
     dropped.disarm();
     let (status, content) = match end {
@@ -121,81 +123,59 @@ pub(crate) async fn run(job: Job) -> Finished {
     }
 }
 
-async fn run_async(
-    tool: Arc<Tool>,
-    ctx: ToolContext,
-    arguments: ValidArguments,
-    timeout: Duration,
-    stop: &CancellationToken,
-) -> End {
-    // A task of its own, so that a panic ends the task and not the turn.
-    let mut task = AbortOnDropHandle::new(tokio::spawn(async move {
+/// Runs a call on a task of its own, so that a panic ends the task and not the turn.
+async fn run_async(tool: Arc<Tool>, ctx: ToolContext, arguments: ValidArguments) -> End {
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
         match tool.call(&ctx, &arguments) {
             Prepared::Future(future) => future.await,
             Prepared::Done(outcome) => outcome,
             Prepared::Checked => Err(ToolError::new("the call was only checked")),
         }
     }));
-    let returned = |joined: Result<Outcome, tokio::task::JoinError>| match joined {
-        Ok(outcome) => End::Returned(outcome),
-        Err(_) => End::Panicked,
-    };
-    let end = tokio::select! {
-        biased;
-        joined = &mut task => return returned(joined),
-        () = stop.cancelled() => End::Stopped,
-        () = tokio::time::sleep(timeout) => End::TimedOut,
-    };
-    stop.cancel();
-    match tokio::time::timeout(GRACE, &mut task).await {
-        // It had finished its work all the same.
-        Ok(Ok(Ok(output))) => End::Returned(Ok(output)),
-        _ => end,
-    }
+    task.await.map_or(End::Panicked, End::Returned)
 }
 
+/// Runs a call on a thread of its own. Dropping the future leaves the thread behind, counted.
 async fn run_blocking(
     tool: Arc<Tool>,
     ctx: ToolContext,
     arguments: ValidArguments,
-    timeout: Duration,
-    stop: &CancellationToken,
-    abandoned: &Arc<Abandoned>,
+    abandoned: Arc<Abandoned>,
 ) -> End {
     let hold = Arc::new(Hold {
         state: AtomicU8::new(RUNS),
-        abandoned: abandoned.clone(),
+        abandoned,
     });
     let free = Returned(hold.clone());
     let _give_up = GiveUp(hold);
     // One that still waits for a thread is not started any more when this is dropped.
-    let mut task = AbortOnDropHandle::new(tokio::task::spawn_blocking(move || {
+    let task = AbortOnDropHandle::new(tokio::task::spawn_blocking(move || {
         let _free = free;
         catch_unwind(AssertUnwindSafe(|| match tool.call(&ctx, &arguments) {
             Prepared::Done(outcome) => outcome,
             Prepared::Future(_) | Prepared::Checked => Err(ToolError::new("the call was not run")),
         }))
     }));
+    match task.await {
+        Ok(Ok(outcome)) => End::Returned(outcome),
+        Ok(Err(_)) | Err(_) => End::Panicked,
+    }
+}
+
+/// Waits for a call; one that is stopped or late gets a moment to clean up.
+async fn wait(call: impl Future<Output = End>, timeout: Duration, stop: &CancellationToken) -> End {
+    let mut call = pin!(call);
     let end = tokio::select! {
         biased;
-        joined = &mut task => return returned(joined),
+        end = &mut call => return end,
         () = stop.cancelled() => End::Stopped,
         () = tokio::time::sleep(timeout) => End::TimedOut,
     };
     stop.cancel();
-    match tokio::time::timeout(GRACE, &mut task).await {
-        Ok(joined) => match returned(joined) {
-            End::Returned(Ok(output)) => End::Returned(Ok(output)),
-            _ => end,
-        },
-        Err(_) => end,
-    }
-}
-
-fn returned(joined: Result<std::thread::Result<Outcome>, tokio::task::JoinError>) -> End {
-    match joined {
-        Ok(Ok(outcome)) => End::Returned(outcome),
-        Ok(Err(_)) | Err(_) => End::Panicked,
+    match tokio::time::timeout(GRACE, call).await {
+        // It had finished its work all the same.
+        Ok(End::Returned(Ok(output))) => End::Returned(Ok(output)),
+        _ => end,
     }
 }
 
