@@ -1,6 +1,7 @@
 //! Runs one call: off the async threads where it blocks, with a deadline, so that a tool that panics or hangs takes
 //! neither the turn nor the process with it.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -141,7 +142,12 @@ async fn run_async(
     }));
     let returned = |joined: Result<Outcome, tokio::task::JoinError>| match joined {
         Ok(outcome) => End::Returned(outcome),
-        Err(_) => End::Panicked,
+        Err(error) => {
+            if let Ok(payload) = error.try_into_panic() {
+                leave(payload);
+            }
+            End::Panicked
+        }
     };
     let end = tokio::select! {
         biased;
@@ -178,6 +184,7 @@ async fn run_blocking(
             Prepared::Done(outcome) => outcome,
             Prepared::Future(_) | Prepared::Checked => Err(ToolError::new("the call was not run")),
         }))
+        .map_err(leave)
     }));
     let end = tokio::select! {
         biased;
@@ -195,7 +202,12 @@ async fn run_blocking(
     }
 }
 
-fn returned(joined: Result<std::thread::Result<Outcome>, tokio::task::JoinError>) -> End {
+/// Leaves what a tool panicked with where it is: it is the tool's own, and dropping it may panic again.
+fn leave(payload: Box<dyn Any + Send>) {
+    std::mem::forget(payload);
+}
+
+fn returned(joined: Result<Result<Outcome, ()>, tokio::task::JoinError>) -> End {
     match joined {
         Ok(Ok(outcome)) => End::Returned(outcome),
         Ok(Err(_)) | Err(_) => End::Panicked,
