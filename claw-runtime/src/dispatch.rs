@@ -1,6 +1,7 @@
 //! Runs one call: off the async threads where it blocks, with a deadline, so that a tool that panics or hangs takes
 //! neither the turn nor the process with it.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::Status;
-use crate::message::ContentBlock;
+use crate::message::{ContentBlock, Image};
 use crate::tool::{Effect, Prepared, Tool, ToolContext, ToolError, ToolOutput, ValidArguments};
 
 /// How long a stopped call may still take to clean up, for example to end a process tree.
@@ -19,6 +20,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How many abandoned blocking calls may still hang before further ones are refused.
 const MOST_ABANDONED: usize = 8;
+
+/// How much of images by value an output may hold, in bytes of base64: services take no more in one request.
+const MOST_IMAGE_BYTES: usize = 8 << 20;
 
 /// A call to run.
 pub(crate) struct Job {
@@ -132,7 +136,15 @@ async fn run_async(tool: Arc<Tool>, ctx: ToolContext, arguments: ValidArguments)
             Prepared::Checked => Err(ToolError::new("the call was only checked")),
         }
     }));
-    task.await.map_or(End::Panicked, End::Returned)
+    match task.await {
+        Ok(outcome) => End::Returned(outcome),
+        Err(error) => {
+            if let Ok(payload) = error.try_into_panic() {
+                leave(payload);
+            }
+            End::Panicked
+        }
+    }
 }
 
 /// Runs a call on a thread of its own. Dropping the future leaves the thread behind, counted.
@@ -155,6 +167,7 @@ async fn run_blocking(
             Prepared::Done(outcome) => outcome,
             Prepared::Future(_) | Prepared::Checked => Err(ToolError::new("the call was not run")),
         }))
+        .map_err(leave)
     }));
     match task.await {
         Ok(Ok(outcome)) => End::Returned(outcome),
@@ -177,6 +190,11 @@ async fn wait(call: impl Future<Output = End>, timeout: Duration, stop: &Cancell
         Ok(End::Returned(Ok(output))) => End::Returned(Ok(output)),
         _ => end,
     }
+}
+
+/// Leaves what a tool panicked with where it is: it is the tool's own, and dropping it may panic again.
+fn leave(payload: Box<dyn Any + Send>) {
+    std::mem::forget(payload);
 }
 
 /// Counts a thread from when its call is given up until the call returns.
@@ -223,9 +241,49 @@ impl Drop for Returned {
     }
 }
 
-/// Cuts the text blocks of an output to `limit` characters in all, keeping head and tail. Returns the whole text too
-/// when it had to be cut.
-fn bounded(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
+/// Keeps an output within bounds: text is cut to `limit` characters in all, keeping head and tail, and images and links that
+/// are too much are left out. Returns the whole text too when it had to be cut.
+fn bounded(mut content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
+    let left_out = leave_out(&mut content, limit);
+    let (mut content, whole) = cut(content, limit);
+    if left_out > 0 {
+        content.push(ContentBlock::text(format!(
+            "\n[… {left_out} images or links left out: an output holds at most {} MiB of images and {limit} characters of \
+             links …]",
+            MOST_IMAGE_BYTES >> 20
+        )));
+    }
+    (content, whole)
+}
+
+/// Takes out the images and links that are past the bounds, and what no tool can say. Returns how many images and links.
+fn leave_out(content: &mut Vec<ContentBlock>, limit: usize) -> usize {
+    /// What a block takes beside what it holds.
+    const FRAME: usize = 64;
+    let (mut images, mut links, mut left_out) = (MOST_IMAGE_BYTES, limit, 0);
+    content.retain(|block| {
+        let (room, size) = match block {
+            ContentBlock::Text { text } => return !text.is_empty(),
+            ContentBlock::Image(Image::Data { media_type, base64 }) => {
+                (&mut images, media_type.len() + base64.len())
+            }
+            ContentBlock::Image(Image::Url(url)) => (&mut links, url.len()),
+            ContentBlock::Resource { uri, description } => {
+                (&mut links, uri.len() + description.len())
+            }
+            _ => return false,
+        };
+        let rest = room.checked_sub(size + FRAME);
+        match rest {
+            Some(rest) => *room = rest,
+            None => left_out += 1,
+        }
+        rest.is_some()
+    });
+    left_out
+}
+
+fn cut(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
     let whole = crate::message::text_of(&content);
     let length = whole.chars().count();
     if length <= limit {
@@ -254,4 +312,64 @@ fn bounded(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Opti
             .filter(|block| !matches!(block, ContentBlock::Text { .. })),
     );
     (kept, Some(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(bytes: usize) -> ContentBlock {
+        ContentBlock::Image(Image::Data {
+            media_type: "image/png".to_owned(),
+            base64: "A".repeat(bytes),
+        })
+    }
+
+    fn link(length: usize) -> ContentBlock {
+        ContentBlock::Resource {
+            uri: "u".repeat(length),
+            description: String::new(),
+        }
+    }
+
+    #[test]
+    fn images_and_links_are_bounded_as_text_is() {
+        let small = vec![ContentBlock::text("seen"), image(1 << 20), link(100)];
+        assert_eq!(bounded(small.clone(), 300), (small, None));
+
+        let large = vec![
+            image(9 << 20),
+            ContentBlock::text("seen"),
+            link(1_000),
+            image(10),
+        ];
+        let (content, whole) = bounded(large, 300);
+        let note = "\n[… 2 images or links left out: an output holds at most 8 MiB of images and 300 characters of links …]";
+        let expected = [
+            ContentBlock::text("seen"),
+            image(10),
+            ContentBlock::text(note),
+        ];
+        assert_eq!((&content[..], whole), (&expected[..], None));
+
+        let (many, _) = bounded(vec![image(0); 200_000], 300);
+        assert!(many.len() < 140_000);
+        assert_eq!(
+            bounded(vec![ContentBlock::text(""); 1_000], 300),
+            (vec![], None)
+        );
+    }
+
+    #[test]
+    fn what_only_a_model_or_claw_can_say_is_no_output() {
+        let call = crate::message::ToolCall {
+            id: "c".to_owned(),
+            name: "f".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        assert_eq!(
+            bounded(vec![ContentBlock::ToolCall(call)], 300),
+            (vec![], None)
+        );
+    }
 }

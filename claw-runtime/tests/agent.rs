@@ -9,9 +9,9 @@ use std::time::Duration;
 use claw_runtime::agent::{Agent, Approval, ApprovalRequest, Observer};
 use claw_runtime::event::{Answer, EndReason, Event, Status};
 use claw_runtime::limits::Limits;
-use claw_runtime::message::{ContentBlock, Message, Role, text_of};
+use claw_runtime::message::{ContentBlock, Message, Role, StopReason, Usage, text_of};
 use claw_runtime::provider::scripted::{Scripted, calls, fails, says};
-use claw_runtime::provider::{Capabilities, Delta, FailureClass, Protocol};
+use claw_runtime::provider::{Capabilities, Delta, FailureClass, Protocol, Reply};
 use claw_runtime::registry::Toolset;
 use claw_runtime::session::{MemoryStore, SessionStore};
 use claw_runtime::tool::{Effect, Handler, Spec, Tool, ToolContext, ToolError, ToolOutput};
@@ -581,6 +581,17 @@ async fn an_agent_needs_a_model() {
 }
 
 #[tokio::test]
+async fn two_models_of_one_name_are_refused() {
+    let model = || Arc::new(Scripted::new([says("Hello.")]));
+    let two = Agent::builder().model(model(), "a").model(model(), "b");
+    let error = two.model(model(), "a").build().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "two models are named `scripted:a`: give one of the providers another name"
+    );
+}
+
+#[tokio::test]
 async fn what_was_coerced_is_told_once() {
     let (agent, _) = agent(
         Scripted::new([
@@ -613,4 +624,25 @@ async fn notes_on_the_arguments_are_bounded() {
     assert_eq!(told.matches("unheard-of").count(), 10, "{told}");
     assert!(told.len() < 3_000, "{told}");
     assert!(told.ends_with("Note: 990 more of the kind"), "{told}");
+}
+
+#[tokio::test]
+async fn tokens_beyond_counting_are_no_overflow() {
+    let usage = Usage {
+        input_tokens: u64::MAX,
+        output_tokens: 1,
+        ..Usage::default()
+    };
+    let model = Scripted::from_fn(move |_| Reply {
+        content: vec![ContentBlock::text("Fine.")],
+        cut_calls: Vec::new(),
+        stop: StopReason::Stop,
+        usage: Some(usage),
+    });
+    let (agent, _) = agent(model, []);
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    session.run("go on").await.unwrap();
+    let spent = session.view().unwrap().usage();
+    assert_eq!((spent.input_tokens, spent.output_tokens), (u64::MAX, 2));
 }

@@ -18,6 +18,27 @@ use claw::registry::Toolset;
 use claw::tool::ToolContext;
 use serde_json::json;
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "a second time");
+    }
+}
+
+/// Panics with a payload that panics when it is dropped, on a thread of its own.
+#[claw::tool(effect = read)]
+fn explode() -> String {
+    std::panic::panic_any(Bomb)
+}
+
+/// Panics with a payload that panics when it is dropped, on a task.
+#[claw::tool(effect = read)]
+async fn explode_later() -> String {
+    std::panic::panic_any(Bomb)
+}
+
 /// What the tools of the test share with it.
 #[derive(Default)]
 struct Shared {
@@ -63,7 +84,7 @@ fn agent(model: Scripted, limits: Limits) -> (Agent, Arc<Shared>) {
     let shared = Arc::new(Shared::default());
     let agent = Agent::builder()
         .model(Arc::new(model), "m")
-        .tools(Toolset::of(claw::tools![block, hang, tidy]).unwrap())
+        .tools(Toolset::of(claw::tools![block, hang, tidy, explode, explode_later]).unwrap())
         .state(shared.clone())
         .limits(limits)
         .build()
@@ -82,11 +103,11 @@ async fn until(met: impl Fn() -> bool) {
 
 fn last_result(messages: &[Message]) -> String {
     let results = messages.iter().flat_map(|message| &message.content);
-    let text = results.filter_map(|block| match block {
+    let mut text = results.filter_map(|block| match block {
         ContentBlock::ToolResult(result) => Some(text_of(&result.content)),
         _ => None,
     });
-    text.last().unwrap_or_default()
+    text.next_back().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -160,4 +181,20 @@ async fn a_limit_may_be_as_long_as_it_likes() {
     shared.release.store(true, Ordering::SeqCst);
     let outcome = agent.session("s").await.unwrap().run("go").await.unwrap();
     assert_eq!(outcome.text, "Wrapped up.");
+}
+
+#[tokio::test]
+async fn a_panic_whose_payload_panics_too_is_one_failed_call() {
+    for tool in ["explode", "explode_later"] {
+        let (agent, _) = agent(
+            Scripted::new([calls(tool, json!({})), says("I see.")]),
+            Limits::default(),
+        );
+        let mut session = agent.session("s").await.unwrap();
+        assert_eq!(session.run("go").await.unwrap().text, "I see.");
+        assert_eq!(
+            last_result(session.messages()),
+            format!("`{tool}` failed: it panicked")
+        );
+    }
 }

@@ -111,7 +111,7 @@ impl<'a> Show<'a> {
         let mut line = format!("! {}", text::line(what, FAILURE));
         self.failed = retry_ms.map_or(0, |_| self.failed + 1);
         if let Some(wait) = retry_ms {
-            let seconds = wait.div_ceil(1_000).max(1);
+            let seconds = ((wait + 500) / 1_000).max(1);
             let next = self.failed + 1;
             line.push_str(&format!(
                 "; trying again in {seconds} s ({next} of {})",
