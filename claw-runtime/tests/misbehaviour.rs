@@ -39,6 +39,31 @@ async fn explode_later() -> String {
     std::panic::panic_any(Bomb)
 }
 
+/// A number that panics when it is odd.
+#[derive(schemars::JsonSchema, serde::Deserialize)]
+#[serde(try_from = "u32")]
+#[schemars(with = "u32")]
+struct Even;
+
+impl TryFrom<u32> for Even {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, String> {
+        assert!(number.is_multiple_of(2), "odd");
+        Ok(Self)
+    }
+}
+
+/// Takes an even number.
+#[claw::tool(effect = read)]
+fn halve(
+    /// The number.
+    number: Even,
+) -> String {
+    let Even = number;
+    "halved".to_owned()
+}
+
 /// What the tools of the test share with it.
 #[derive(Default)]
 struct Shared {
@@ -84,7 +109,17 @@ fn agent(model: Scripted, limits: Limits) -> (Agent, Arc<Shared>) {
     let shared = Arc::new(Shared::default());
     let agent = Agent::builder()
         .model(Arc::new(model), "m")
-        .tools(Toolset::of(claw::tools![block, hang, tidy, explode, explode_later]).unwrap())
+        .tools(
+            Toolset::of(claw::tools![
+                block,
+                hang,
+                tidy,
+                explode,
+                explode_later,
+                halve
+            ])
+            .unwrap(),
+        )
         .state(shared.clone())
         .limits(limits)
         .build()
@@ -197,4 +232,30 @@ async fn a_panic_whose_payload_panics_too_is_one_failed_call() {
             format!("`{tool}` failed: it panicked")
         );
     }
+}
+
+#[tokio::test]
+async fn arguments_whose_type_panics_are_refused() {
+    let model = Scripted::new([
+        calls("halve", json!({"number": 3})),
+        calls("halve", json!({"number": 4})),
+        says("I see."),
+    ]);
+    let (agent, _) = agent(model, Limits::default());
+    let mut session = agent.session("s").await.unwrap();
+    assert_eq!(session.run("go").await.unwrap().text, "I see.");
+    let results = session.messages().iter().flat_map(|it| &it.content);
+    let results: Vec<_> = results
+        .filter_map(|block| match block {
+            ContentBlock::ToolResult(result) => Some(text_of(&result.content)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        results,
+        [
+            "Tool call to `halve` was not run: the tool failed to read its arguments at byte 0.\nSend the corrected call.",
+            "halved",
+        ]
+    );
 }

@@ -6,6 +6,7 @@ mod output;
 pub(crate) mod returns;
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -225,17 +226,6 @@ impl Tool {
         &self.parsed().schema
     }
 
-    /// Returns the names under which secret arguments come, aliases included.
-    pub(crate) fn secret_names(&self) -> Vec<&'static str> {
-        let mut names = self.spec.secret.to_vec();
-        for property in self.properties() {
-            if self.spec.secret.contains(&property.name) {
-                names.extend(property.aliases);
-            }
-        }
-        names
-    }
-
     fn properties(&self) -> &'static [Property] {
         match &self.body {
             Body::Linked(entry) => entry.properties,
@@ -271,7 +261,7 @@ impl Tool {
     pub fn validate(&self, arguments: &str) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
             && self.parsed().has_fast_path
-            && (entry.shim)(None, arguments).is_ok()
+            && check(entry, arguments).is_ok()
         {
             return Ok(ValidArguments {
                 text: arguments.to_owned(),
@@ -292,7 +282,7 @@ impl Tool {
         let Valid { text, notes, .. } = validate(schema, arguments, coerce, unknown)
             .map_err(|invalid| invalid.report(self.name(), schema))?;
         if let Body::Linked(entry) = &self.body
-            && let Err(reject) = (entry.shim)(None, &text)
+            && let Err(reject) = check(entry, &text)
         {
             return Err(format!(
                 "Tool call to `{}` was not run: {reject}.\nSend the corrected call.",
@@ -324,6 +314,20 @@ impl Tool {
             },
         }
     }
+}
+
+/// Reads arguments without running anything. A type of the tool's author reads itself, and may panic.
+fn check(entry: &ToolEntry, arguments: &str) -> Result<(), Reject> {
+    let read = catch_unwind(AssertUnwindSafe(|| (entry.shim)(None, arguments).map(drop)));
+    read.unwrap_or_else(|payload| {
+        // It is the author's too: dropping it may panic again.
+        std::mem::forget(payload);
+        Err(Reject {
+            name: None,
+            what: "the tool failed to read its arguments".into(),
+            at: 0,
+        })
+    })
 }
 
 impl std::fmt::Debug for Tool {

@@ -6,6 +6,7 @@
 //! place, so a recursive schema is an ordinary one.
 
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
@@ -71,6 +72,23 @@ impl Schema {
         Self {
             tree: Arc::new(tree),
         }
+    }
+
+    /// Tells whether a secret is declared anywhere.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.tree.secrets
+    }
+
+    /// Tells of each name under which a value may come, at any depth, whether that value is secret anywhere.
+    pub(crate) fn names(&self) -> HashMap<&str, bool> {
+        let mut names = HashMap::new();
+        let objects = self.tree.shapes.iter().flat_map(|shape| &shape.object);
+        for property in objects.flat_map(|object| &object.properties) {
+            for name in iter::once(&property.name).chain(&property.aliases) {
+                *names.entry(name.as_str()).or_default() |= property.secret;
+            }
+        }
+        names
     }
 
     /// Returns the parameters as one compact typed line: `path: string, limit?: integer`.
