@@ -170,6 +170,10 @@ impl<'de> Cursor<'de> {
             value = value * 10 + u64::from(digit - b'0');
             at += 1;
         }
+        // `-0` is a float to whoever reads it as data.
+        if negative && value == 0 {
+            return Err(self.reject("expected an integer"));
+        }
         let long = matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E'));
         if long || at == digits || (at > digits + 1 && bytes[digits] == b'0') {
             return self.long_integer();
