@@ -81,7 +81,6 @@ pub(crate) async fn run(job: Job) -> Finished {
         };
     }
     let name = tool.name().to_owned();
-    let notes = arguments.notes().to_vec();
     let started = std::time::Instant::now();
     let end = if blocking {
         run_blocking(tool, ctx, arguments, timeout, &stop, &abandoned).await
@@ -110,13 +109,7 @@ pub(crate) async fn run(job: Job) -> Finished {
         elapsed_ms = started.elapsed().as_millis(),
         "call finished"
     );
-    let (mut content, whole) = bounded(content, output_chars);
-    if !notes.is_empty() {
-        content.push(ContentBlock::text(format!(
-            "Note on the arguments: {}.",
-            notes.join("; ")
-        )));
-    }
+    let (content, whole) = bounded(content, output_chars);
     Finished {
         call,
         status,

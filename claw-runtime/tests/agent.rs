@@ -145,6 +145,22 @@ async fn a_call_is_run_and_its_result_is_answered() {
 }
 
 #[tokio::test]
+async fn a_change_of_the_arguments_is_told_once() {
+    let (agent, model) = agent(
+        Scripted::new([
+            calls("weather", json!({"city": "Oslo", "days": "2"})),
+            says("Cold."),
+        ]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("Weather?").await.unwrap();
+    let requests = model.requests();
+    let told = transcript(&requests[1].messages).pop().unwrap();
+    assert_eq!(told, "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2");
+}
+
+#[tokio::test]
 async fn a_session_goes_on_in_another_process_from_its_journal() {
     let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
     let build = |model: Scripted| {
