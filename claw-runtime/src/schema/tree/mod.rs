@@ -73,6 +73,19 @@ impl Schema {
         }
     }
 
+    /// Tells whether any value in the arguments is secret.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.tree.secrets
+    }
+
+    /// Tells whether there is a parameter of this name, or one that is read under it.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        let root = self.tree.shape(self.tree.resolve(self.tree.root));
+        root.object
+            .as_deref()
+            .is_some_and(|object| object.find(name).is_some())
+    }
+
     /// Returns the parameters as one compact typed line: `path: string, limit?: integer`.
     pub fn signature(&self) -> String {
         self.line().to_owned()
