@@ -1,4 +1,5 @@
 //! A whole turn: agent, driver, dispatch, store, with a scripted model in and the transcript out.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
