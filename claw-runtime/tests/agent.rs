@@ -1,5 +1,5 @@
 //! A whole turn: agent, driver, dispatch, store, with a scripted model in and the transcript out.
-
+#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -144,6 +144,22 @@ async fn a_call_is_run_and_its_result_is_answered() {
         ),
         ("Be brief.", vec!["weather".to_owned()])
     );
+}
+
+#[tokio::test]
+async fn a_change_of_the_arguments_is_told_once() {
+    let (agent, model) = agent(
+        Scripted::new([
+            calls("weather", json!({"city": "Oslo", "days": "2"})),
+            says("Cold."),
+        ]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("Weather?").await.unwrap();
+    let requests = model.requests();
+    let told = transcript(&requests[1].messages).pop().unwrap();
+    assert_eq!(told, "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2");
 }
 
 #[tokio::test]

@@ -92,6 +92,17 @@ fn encodings_are_read_or_refused_kindly() {
 }
 
 #[test]
+fn a_utf16_file_too_large_to_hold_is_refused_not_cut() {
+    let (dir, ctx) = workspace(&[]);
+    let mut bytes = b"\xff\xfe".to_vec();
+    bytes.extend(b"a\0\n\0".repeat(4 << 20));
+    put(dir.path(), "large", &bytes);
+    assert!(read(&ctx, "large").contains("is UTF-16 and larger than 16777216 bytes"));
+    put(dir.path(), "most", &bytes[..16 << 20]);
+    assert!(read(&ctx, "most").contains("of 4194304; go on with"));
+}
+
+#[test]
 fn pipes_and_devices_are_refused_at_once() {
     let (dir, ctx) = workspace(&[]);
     let made = std::process::Command::new("mkfifo")

@@ -37,6 +37,31 @@ fn faults_name_file_line_and_column() {
 }
 
 #[test]
+fn a_pattern_that_looks_misspelt_does_not_deny_nothing() {
+    for (pattern, hint) in [
+        ("Exec", "did you mean `exec`?"),
+        ("write-file", "did you mean `write_file`?"),
+        (" exec", "did you mean `exec`?"),
+        ("group:FS", "did you mean `group:fs`?"),
+        ("group:fs*", "did you mean `group:fs`?"),
+        ("group:", "expected a name"),
+        ("", "expected a name"),
+        ("[abcdefgh]*", "expected a name"),
+    ] {
+        for list in ["deny", "ask", "allow"] {
+            let text = format!("[policy]\n{list} = [\"now\", \"{pattern}\"]");
+            let output = with_config(&text, &["tools", "list"]);
+            let err = err(&output);
+            assert_eq!(code(&output), Some(2), "{pattern}");
+            let fault = format!("`policy.{list}`: `{pattern}` matches no tool");
+            assert!(err.contains(&fault) && err.contains(hint), "{err}");
+        }
+    }
+    let others = "[policy]\ndeny = [\"group:fs\", \"browser_*\", \"group:payments\", \"*\"]";
+    assert_eq!(code(&with_config(others, &["tools", "list"])), Some(0));
+}
+
+#[test]
 fn a_named_file_that_is_missing_is_an_error() {
     let (_folder, output) = run(&["--config", "none.toml", "tools", "list"]);
     assert_eq!(code(&output), Some(2));

@@ -17,7 +17,7 @@ use super::tree::Types;
 /// | enumeration | a member | the one member that differs in case or blanks, or is the number in the string | the string with the text of the number |
 /// | array | array | JSON text of one | one value that fits the items |
 /// | object | object | JSON text of one | |
-/// | optional | absent | `null`, `"null"` for what takes no text | |
+/// | optional | absent, `null` | `"null"` for what takes no text | |
 ///
 /// `"$5"`, `"1,234"`, `"yes"`, `0` for a boolean, `4.5` for an integer are never guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,7 +19,7 @@ mod expected;
 mod json;
 mod number;
 mod reader;
-mod report;
+pub(crate) mod report;
 mod signature;
 mod tree;
 mod validate;

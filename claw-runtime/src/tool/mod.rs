@@ -19,6 +19,7 @@ pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
 pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
+use crate::schema::report::{LISTED, clip_to};
 use crate::schema::{Coerce, Schema, Unknown, Valid, render, validate};
 
 /// What is declared about a tool.
@@ -154,10 +155,19 @@ struct Parsed {
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ValidArguments {
     text: String,
     notes: Vec<String>,
+}
+
+/// Leaves out the values, as some are secret.
+impl std::fmt::Debug for ValidArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ValidArguments")
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ValidArguments {
@@ -285,14 +295,31 @@ impl Tool {
             && let Err(reject) = check(entry, &text)
         {
             return Err(format!(
-                "Tool call to `{}` was not run: {reject}.\nSend the corrected call.",
-                self.name()
+                "Tool call to `{}` was not run: {}.\nSend the corrected call.",
+                self.name(),
+                self.explained(reject)
             ));
         }
-        Ok(ValidArguments {
-            text,
-            notes: notes.iter().map(ToString::to_string).collect(),
-        })
+        let more = notes.len().saturating_sub(LISTED);
+        let mut notes: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
+        if more > 0 {
+            notes.push(format!("and {more} more changes"));
+        }
+        Ok(ValidArguments { text, notes })
+    }
+
+    /// Returns a refusal as a model may read it: what serde says repeats the value, however long or secret.
+    fn explained(&self, mut reject: Reject) -> Reject {
+        if let Cow::Owned(what) = &reject.what {
+            reject.what = if self.schema().has_secrets() {
+                Cow::Borrowed("a value of another form is expected")
+            } else {
+                let mut clipped = String::new();
+                clip_to(what, 200, &mut clipped);
+                Cow::Owned(clipped)
+            };
+        }
+        reject
     }
 
     /// Tells whether [`Tool::call`] answers at once, on the calling thread, so that a blocking one must be moved off.
@@ -306,8 +333,12 @@ impl Tool {
     /// Starts a call. A sync tool has run when this returns; an async one runs when the result is polled.
     pub fn call<'a>(&self, ctx: &'a ToolContext, arguments: &'a ValidArguments) -> Prepared<'a> {
         match &self.body {
-            Body::Linked(entry) => (entry.shim)(Some(ctx), &arguments.text)
-                .unwrap_or_else(|reject| Prepared::Done(Err(ToolError::new(reject.to_string())))),
+            Body::Linked(entry) => {
+                (entry.shim)(Some(ctx), &arguments.text).unwrap_or_else(|reject| {
+                    let reject = self.explained(reject).to_string();
+                    Prepared::Done(Err(ToolError::new(reject)))
+                })
+            }
             Body::Dynamic { handler, .. } => match serde_json::from_str(&arguments.text) {
                 Ok(value) => Prepared::Future(handler(ctx, value)),
                 Err(error) => Prepared::Done(Err(ToolError::new(error.to_string()))),

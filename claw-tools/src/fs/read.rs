@@ -139,6 +139,11 @@ fn show(
             file.take(MAX_FILE)
                 .read_to_end(&mut bytes)
                 .map_err(failed)?;
+            if bytes.len() as u64 > MAX_FILE {
+                return Err(ToolError::new(format!(
+                    "`{path}` is UTF-16 and larger than {MAX_FILE} bytes; convert it with a program through `exec`"
+                )));
+            }
             let text = Text::decode(bytes).ok_or_else(|| binary(path))?;
             page(text.text.as_bytes(), wanted, stop)
         }

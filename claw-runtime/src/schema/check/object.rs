@@ -120,8 +120,10 @@ impl Checker<'_> {
 
     /// Tells whether the value says that an optional property is absent.
     fn is_absent(&mut self, property: &Property, value: &mut Json<'_>, path: &Path<'_>) -> bool {
+        // A trial under strict rules leaves the value as it is.
+        let is_strict = self.coerce == Coerce::Strict;
         let absent = !property.required
-            && self.coerce != Coerce::Strict
+            && (!is_strict || (!self.quiet && matches!(value, Json::Null)))
             && coerce::is_nothing(value)
             && (matches!(value, Json::Null) || !self.takes_text(property.shape, 0))
             && !self.fits(property.shape, value, path);

@@ -80,18 +80,20 @@ impl Checker<'_> {
 
     /// Reports the problems of the branch that is clearly meant, or what the branches expect.
     fn unfitting(&mut self, id: Id, branches: &[Id], value: &mut Json<'_>, path: &Path<'_>) {
-        self.failed = true;
         if self.quiet {
+            self.failed = true;
             return;
         }
         let tree = self.tree;
         if let Some(branch) = meant(tree, branches, value) {
             let before = self.problems.len();
             self.check(branch, value, path);
-            if self.problems.len() > before {
+            // Under strict rules nothing but absent members can have been taken out.
+            if self.problems.len() > before || self.coerce == Coerce::Strict {
                 return;
             }
         }
+        self.failed = true;
         if let Some((name, tags)) = common_tag(tree, branches, value) {
             let here = path.key(name, false);
             self.problem(&here, || match value.member(name) {
