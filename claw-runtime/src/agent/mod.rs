@@ -86,6 +86,14 @@ pub enum AgentError {
     /// No model was given.
     #[error("the agent has no model: add `.model(provider, name)`")]
     NoModel,
+    /// Two models cannot be told apart.
+    #[error("two models are named `{provider}:{model}`: give one of the providers another name")]
+    DuplicateModel {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
     /// The tools do not fit together.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -262,10 +270,23 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// Fails without a model, and when a tool misses its state.
+    /// Fails without a model, when two are named alike, for the journal names a model and so must find it, and when a tool
+    /// misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
             return Err(AgentError::NoModel);
+        }
+        for (at, model) in self.models.iter().enumerate() {
+            let (provider, name) = (model.provider.name(), &model.name);
+            if self.models[..at]
+                .iter()
+                .any(|other| other.provider.name() == provider && other.name == *name)
+            {
+                return Err(AgentError::DuplicateModel {
+                    provider: provider.to_owned(),
+                    model: name.clone(),
+                });
+            }
         }
         let tools = self.tools.filtered(|tool| self.policy.offers(tool));
         tools.check_state(&self.state)?;

@@ -170,7 +170,7 @@ impl<'de> Cursor<'de> {
             count += 1;
         }
         let odd = matches!(digits.get(count), Some(b'.' | b'e' | b'E'));
-        if count == 0 || odd || (count > 1 && digits[0] == b'0') {
+        if count == 0 || odd || (count > 1 && digits[0] == b'0') || (negative && value == 0) {
             return None;
         }
         self.at += usize::from(negative) + count;
@@ -193,8 +193,14 @@ impl<'de> Cursor<'de> {
             self.at = start;
             return Err(self.reject("expected an integer"));
         };
+        let negative = number.text.starts_with('-');
         match value {
-            Ok(value) => Ok((number.text.starts_with('-'), value)),
+            // `-0` is a float to whoever reads it as data.
+            Ok(0) if negative => {
+                self.at = start;
+                Err(self.reject("expected an integer"))
+            }
+            Ok(value) => Ok((negative, value)),
             Err(_) => {
                 self.at = start;
                 Err(self.reject("out of range"))

@@ -21,7 +21,7 @@ mod foreign;
 mod json;
 mod number;
 mod reader;
-mod report;
+pub(crate) mod report;
 mod signature;
 mod tree;
 mod validate;

@@ -10,7 +10,7 @@ use super::json::{self, Json};
 /// Problems after which no more are looked for: many more than are listed.
 pub(super) const PROBLEMS: usize = 1_000;
 /// Most problems listed; of more, only the number is told.
-const LISTED: usize = 10;
+pub(crate) const LISTED: usize = 10;
 /// Longest JSON pointer, in bytes.
 const POINTER: usize = 1_000;
 /// Longest value shown, in characters.
@@ -273,7 +273,7 @@ pub(super) fn clip(text: &str, out: &mut String) {
 }
 
 /// Appends at most `most` characters of `text`; those that would not show or would turn a line around are escaped.
-pub(super) fn clip_to(text: &str, most: usize, out: &mut String) {
+pub(crate) fn clip_to(text: &str, most: usize, out: &mut String) {
     let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
     if text.len() <= most && text.bytes().all(plain) {
         out.push_str(text);

@@ -41,10 +41,11 @@ pub struct Note {
 /// Writes `/limit: "5" became 5`.
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { pointer, text } = self;
-        match pointer.as_str() {
-            "" => write!(f, "arguments: {text}"),
-            pointer => write!(f, "{pointer}: {text}"),
+        let mut place = String::new();
+        clip(&self.pointer, &mut place);
+        match place.as_str() {
+            "" => write!(f, "arguments: {}", self.text),
+            place => write!(f, "{place}: {}", self.text),
         }
     }
 }

@@ -6,6 +6,7 @@ mod output;
 pub(crate) mod returns;
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,10 +19,8 @@ pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
 pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
-use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
-
-/// Most changes of arguments that the model is told.
-const NOTES: usize = 10;
+use crate::schema::report::{LISTED, clip_to};
+use crate::schema::{self, Coerce, Schema, SchemaError, Unknown, Valid, render, validate};
 
 /// What is declared about a tool.
 #[derive(Clone, Debug)]
@@ -158,10 +157,19 @@ struct Parsed {
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ValidArguments {
     text: String,
     notes: Vec<String>,
+}
+
+/// Leaves out the values, as some are secret.
+impl std::fmt::Debug for ValidArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ValidArguments")
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ValidArguments {
@@ -230,17 +238,6 @@ impl Tool {
         &self.parsed().schema
     }
 
-    /// Returns the names under which secret arguments come, aliases included.
-    pub(crate) fn secret_names(&self) -> Vec<&'static str> {
-        let mut names = self.spec.secret.to_vec();
-        for property in self.properties() {
-            if self.spec.secret.contains(&property.name) {
-                names.extend(property.aliases);
-            }
-        }
-        names
-    }
-
     /// Compiles what others wrote of the schema.
     pub(crate) fn check_schema(&self) -> Result<(), SchemaError> {
         let compiles = match &self.body {
@@ -303,7 +300,7 @@ impl Tool {
     pub fn validate_as(&self, arguments: &str, agent: Coerce) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
             && self.parsed().has_fast_path
-            && (entry.shim)(None, arguments).is_ok()
+            && check(entry, arguments).is_ok()
         {
             return Ok(ValidArguments {
                 text: arguments.to_owned(),
@@ -330,17 +327,34 @@ impl Tool {
         let Valid { text, notes, .. } = validate(schema, arguments, coerce, unknown)
             .map_err(|invalid| invalid.report(self.name(), schema))?;
         if let Body::Linked(entry) = &self.body
-            && let Err(reject) = (entry.shim)(None, &text)
+            && let Err(reject) = check(entry, &text)
         {
             return Err(format!(
-                "Tool call to `{}` was not run: {reject}.\nSend the corrected call.",
-                self.name()
+                "Tool call to `{}` was not run: {}.\nSend the corrected call.",
+                self.name(),
+                self.explained(reject)
             ));
         }
-        Ok(ValidArguments {
-            text,
-            notes: shown(&notes),
-        })
+        let more = notes.len().saturating_sub(LISTED);
+        let mut notes: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
+        if more > 0 {
+            notes.push(format!("and {more} more changes"));
+        }
+        Ok(ValidArguments { text, notes })
+    }
+
+    /// Returns a refusal as a model may read it: what serde says repeats the value, however long or secret.
+    fn explained(&self, mut reject: Reject) -> Reject {
+        if let Cow::Owned(what) = &reject.what {
+            reject.what = if self.schema().has_secrets() {
+                Cow::Borrowed("a value of another form is expected")
+            } else {
+                let mut clipped = String::new();
+                clip_to(what, 200, &mut clipped);
+                Cow::Owned(clipped)
+            };
+        }
+        reject
     }
 
     /// Tells whether [`Tool::call`] answers at once, on the calling thread, so that a blocking one must be moved off.
@@ -354,8 +368,12 @@ impl Tool {
     /// Starts a call. A sync tool has run when this returns; an async one runs when the result is polled.
     pub fn call<'a>(&self, ctx: &'a ToolContext, arguments: &'a ValidArguments) -> Prepared<'a> {
         match &self.body {
-            Body::Linked(entry) => (entry.shim)(Some(ctx), &arguments.text)
-                .unwrap_or_else(|reject| Prepared::Done(Err(ToolError::new(reject.to_string())))),
+            Body::Linked(entry) => {
+                (entry.shim)(Some(ctx), &arguments.text).unwrap_or_else(|reject| {
+                    let reject = self.explained(reject).to_string();
+                    Prepared::Done(Err(ToolError::new(reject)))
+                })
+            }
             Body::Dynamic { handler, .. } => match serde_json::from_str(&arguments.text) {
                 Ok(value) => Prepared::Future(handler(ctx, value)),
                 Err(error) => Prepared::Done(Err(ToolError::new(error.to_string()))),
@@ -364,13 +382,18 @@ impl Tool {
     }
 }
 
-/// Writes what was changed, one line each; of many, only the number.
-fn shown(notes: &[Note]) -> Vec<String> {
-    let mut shown: Vec<String> = notes.iter().take(NOTES).map(ToString::to_string).collect();
-    if notes.len() > NOTES {
-        shown.push(format!("and {} more", notes.len() - NOTES));
-    }
-    shown
+/// Reads arguments without running anything. A type of the tool's author reads itself, and may panic.
+fn check(entry: &ToolEntry, arguments: &str) -> Result<(), Reject> {
+    let read = catch_unwind(AssertUnwindSafe(|| (entry.shim)(None, arguments).map(drop)));
+    read.unwrap_or_else(|payload| {
+        // It is the author's too: dropping it may panic again.
+        std::mem::forget(payload);
+        Err(Reject {
+            name: None,
+            what: "the tool failed to read its arguments".into(),
+            at: 0,
+        })
+    })
 }
 
 impl std::fmt::Debug for Tool {

@@ -1,12 +1,15 @@
 //! The calls of a round: started in batches, answered one by one, settled when all have an answer.
 
 use super::guard::Rung;
-use super::reply::Reading;
+use super::reply::{Reading, clip};
 use super::round::{Call, Round, State};
 use super::{Command, Phase, Turn};
 use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::tool::Effect;
+
+/// Characters of a note on the arguments: it names the parameter, and a model may name one as it likes.
+const NOTE_CHARS: usize = 200;
 
 impl Turn {
     /// Takes a reply with calls: decides on each, answers those that do not run and goes on with the others.
@@ -187,12 +190,8 @@ impl Turn {
                 .guard
                 .settle(run.mark, crate::digest::of(outcome.as_bytes()));
             if ran {
-                notes.extend(
-                    run.arguments
-                        .notes()
-                        .iter()
-                        .map(|note| format!("Note: {note}")),
-                );
+                let told = run.arguments.notes().iter();
+                notes.extend(told.map(|note| format!("Note: {}", clip(note, NOTE_CHARS))));
             }
         }
         if noted {

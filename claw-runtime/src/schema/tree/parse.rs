@@ -272,8 +272,7 @@ impl<'a> Parser<'a> {
             aliases,
             shape: self.shape(schema, depth),
             required: false,
-            // That its value is secret says the shape.
-            secret: false,
+            secret: is_secret(schema),
             coerce: schema
                 .member("x-coerce")
                 .and_then(Json::as_str)
