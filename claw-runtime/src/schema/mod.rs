@@ -21,6 +21,7 @@ mod json;
 mod number;
 mod reader;
 mod report;
+mod secret;
 mod signature;
 mod tree;
 mod validate;

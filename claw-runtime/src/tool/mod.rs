@@ -225,17 +225,6 @@ impl Tool {
         &self.parsed().schema
     }
 
-    /// Returns the names under which secret arguments come, aliases included.
-    pub(crate) fn secret_names(&self) -> Vec<&'static str> {
-        let mut names = self.spec.secret.to_vec();
-        for property in self.properties() {
-            if self.spec.secret.contains(&property.name) {
-                names.extend(property.aliases);
-            }
-        }
-        names
-    }
-
     fn properties(&self) -> &'static [Property] {
         match &self.body {
             Body::Linked(entry) => entry.properties,

@@ -6,9 +6,6 @@ use crate::message::ToolCall;
 use crate::registry::Toolset;
 use crate::tool::Tool;
 
-/// What stands in place of a secret value.
-const MASK: &str = "***";
-
 /// Returns a call as it may be kept and shown. What cannot be read, so that its secret could not be found, is left out.
 pub(super) fn without_secrets(call: &ToolCall, tools: &Toolset) -> ToolCall {
     let mut call = call.clone();
@@ -18,19 +15,14 @@ pub(super) fn without_secrets(call: &ToolCall, tools: &Toolset) -> ToolCall {
     call
 }
 
-/// Returns the arguments with the values of the tool's secret ones masked.
+/// Returns the arguments with every secret value masked, those of fields of arguments too.
 pub(super) fn masked(tool: &Tool, arguments: String) -> String {
-    let secret = tool.secret_names();
-    if secret.is_empty() {
+    if !tool.schema().has_secrets() {
         return arguments;
     }
-    let Ok(Value::Object(mut members)) = serde_json::from_str(&arguments) else {
+    let Ok(mut value @ Value::Object(_)) = serde_json::from_str(&arguments) else {
         return "{}".to_owned();
     };
-    for (name, value) in &mut members {
-        if secret.contains(&name.as_str()) {
-            *value = MASK.into();
-        }
-    }
-    Value::Object(members).to_string()
+    tool.schema().mask(&mut value);
+    value.to_string()
 }
