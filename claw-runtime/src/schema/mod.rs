@@ -6,6 +6,7 @@
 //! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
 
 pub(crate) mod cursor;
+pub(crate) mod flatten;
 pub(crate) mod input;
 pub(crate) mod node;
 pub(crate) mod render;
@@ -29,8 +30,9 @@ mod tests;
 
 pub use coerce::Coerce;
 pub use cursor::Cursor;
+pub use flatten::{Flat, Flatten};
 pub use input::{State, ToolInput};
-pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
+pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source, Words};
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
 pub use validate::{Note, Unknown, Valid, validate};

@@ -245,19 +245,20 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, value, has_fast_path) = match &self.body {
+            let (json, schema, has_fast_path) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties);
                     // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see
                     // declared names only.
                     let aliased = entry.properties.iter().any(|of| !of.aliases.is_empty());
-                    (rendered.text, rendered.value, !rendered.foreign && !aliased)
+                    let schema = Schema::parse_text(&rendered.full);
+                    (rendered.text, schema, !rendered.foreign && !aliased)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), false),
+                Body::Dynamic { schema, .. } => (schema.to_string(), Schema::parse(schema), false),
             };
             Parsed {
                 json: json.into(),
-                schema: Schema::parse(&value).with_secret(self.spec.secret),
+                schema: schema.with_secret(self.spec.secret),
                 has_fast_path,
             }
         })
