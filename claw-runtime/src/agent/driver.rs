@@ -37,6 +37,7 @@ impl Agent {
             tools: inner.tools.clone(),
             policy: inner.policy.clone(),
             limits: inner.limits.clone(),
+            coerce: inner.coerce,
             targets: self.targets(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,

@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::policy::Policy;
 use crate::provider::{Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
+use crate::schema::Coerce;
 use crate::session::{MemoryStore, SessionStore, StoreError, View};
 use crate::tool::{StateMap, Workspace};
 
@@ -49,6 +50,7 @@ struct Inner {
     state: Arc<StateMap>,
     policy: Arc<Policy>,
     limits: Limits,
+    coerce: Coerce,
     approval: Arc<dyn Approval>,
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
@@ -70,6 +72,7 @@ pub struct AgentBuilder {
     state: StateMap,
     policy: Policy,
     limits: Limits,
+    coerce: Coerce,
     approval: Arc<dyn Approval>,
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
@@ -109,6 +112,7 @@ impl Agent {
             state: StateMap::default(),
             policy: Policy::default(),
             limits: Limits::default(),
+            coerce: Coerce::default(),
             approval: Arc::new(Nobody),
             store: Arc::new(MemoryStore::new()),
             workspace: None,
@@ -232,6 +236,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets how far arguments may be coerced, for tools that do not say so themselves and destroy nothing.
+    pub fn coerce(mut self, coerce: Coerce) -> Self {
+        self.coerce = coerce;
+        self
+    }
+
     /// Sets who is asked for approval; nobody when left out, so that what would ask is denied.
     pub fn approval(mut self, approval: Arc<dyn Approval>) -> Self {
         self.approval = approval;
@@ -288,6 +298,7 @@ impl AgentBuilder {
                 state: Arc::new(self.state),
                 policy: Arc::new(self.policy),
                 limits: self.limits,
+                coerce: self.coerce,
                 approval: self.approval,
                 store: self.store,
                 workspace: self.workspace,

@@ -3,7 +3,8 @@
 //! Three forms of one thing. [`Node`]: const data made by the compiler, joined to JSON Schema text once, when a toolset
 //! is built. The reader behind a tool's shim: the fast path, straight from the call's text into slots. [`Schema`]: the
 //! JSON Schema read back into a tree, for tools of this program and for tools that arrive at run time alike;
-//! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
+//! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion. Schemas that others wrote
+//! are then checked in full.
 
 pub(crate) mod cursor;
 pub(crate) mod flatten;
@@ -17,6 +18,7 @@ mod check;
 mod coerce;
 mod declaration;
 mod expected;
+mod foreign;
 mod json;
 mod number;
 mod reader;
@@ -31,6 +33,8 @@ mod tests;
 pub use coerce::Coerce;
 pub use cursor::Cursor;
 pub use flatten::{Flat, Flatten};
+pub use foreign::SchemaError;
+pub(crate) use foreign::holds_foreign;
 pub use input::{State, ToolInput};
 pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source, Words};
 pub use report::{Invalid, Problem};

@@ -20,7 +20,7 @@ pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
 use crate::schema::report::{LISTED, clip_to};
-use crate::schema::{Coerce, Schema, Unknown, Valid, render, validate};
+use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
 
 /// What is declared about a tool.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct Spec {
     pub secret: &'static [&'static str],
     /// Names of the secrets the tool may be given.
     pub secrets: &'static [&'static str],
-    /// How far arguments may be coerced; `None` is safe, or strict for a destructive tool.
+    /// How far arguments may be coerced; `None` is as far as the agent says, or strict for a destructive tool.
     pub coerce: Option<Coerce>,
 }
 
@@ -152,6 +152,8 @@ struct Parsed {
     schema: Schema,
     /// Whether a part of the schema is known only at run time; such a tool has no fast path.
     has_fast_path: bool,
+    /// Why the schema cannot be used; no call passes it.
+    fault: Option<SchemaError>,
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
@@ -236,6 +238,18 @@ impl Tool {
         &self.parsed().schema
     }
 
+    /// Compiles what others wrote of the schema.
+    pub(crate) fn check_schema(&self) -> Result<(), SchemaError> {
+        let compiles = match &self.body {
+            Body::Linked(entry) => schema::holds_foreign(entry.properties),
+            Body::Dynamic { .. } => true,
+        };
+        match compiles.then(|| self.parsed().fault.clone()).flatten() {
+            Some(fault) => Err(fault),
+            None => Ok(()),
+        }
+    }
+
     fn properties(&self) -> &'static [Property] {
         match &self.body {
             Body::Linked(entry) => entry.properties,
@@ -245,21 +259,27 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, schema, has_fast_path) = match &self.body {
+            let (json, full, is_foreign) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties);
-                    // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see
-                    // declared names only.
-                    let aliased = entry.properties.iter().any(|of| !of.aliases.is_empty());
-                    let schema = Schema::parse_text(&rendered.full);
-                    (rendered.text, schema, !rendered.foreign && !aliased)
+                    (rendered.text, rendered.full, rendered.foreign)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), Schema::parse(schema), false),
+                Body::Dynamic { schema, .. } => (schema.to_string(), schema.to_string(), true),
+            };
+            // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see declared names
+            // only.
+            let is_aliased = self.properties().iter().any(|of| !of.aliases.is_empty());
+            let value = || serde_json::from_str(&full).unwrap_or(Value::Bool(true));
+            let (schema, fault) = match is_foreign.then(|| Schema::foreign(&value())) {
+                None => (Schema::parse_text(&full), None),
+                Some(Ok(schema)) => (schema, None),
+                Some(Err(fault)) => (Schema::parse_text(&full), Some(fault)),
             };
             Parsed {
                 json: json.into(),
                 schema: schema.with_secret(self.spec.secret),
-                has_fast_path,
+                has_fast_path: !is_foreign && !is_aliased,
+                fault,
             }
         })
     }
@@ -270,6 +290,15 @@ impl Tool {
     ///
     /// Returns the report for the model when the arguments do not fit.
     pub fn validate(&self, arguments: &str) -> Result<ValidArguments, String> {
+        self.validate_as(arguments, Coerce::default())
+    }
+
+    /// Validates arguments without running anything, coercing as far as `agent` says where the tool says nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the report for the model when the arguments do not fit.
+    pub fn validate_as(&self, arguments: &str, agent: Coerce) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
             && self.parsed().has_fast_path
             && check(entry, arguments).is_ok()
@@ -279,12 +308,18 @@ impl Tool {
                 notes: Vec::new(),
             });
         }
-        let schema = self.schema();
-        let coerce = self.spec.coerce.unwrap_or(if self.spec.destructive {
-            Coerce::Strict
-        } else {
-            Coerce::Safe
-        });
+        let Parsed { schema, fault, .. } = self.parsed();
+        if let Some(fault) = fault {
+            let name = self.name();
+            return Err(format!(
+                "Tool call to `{name}` was not run: its arguments cannot be checked ({fault}). Go on without it."
+            ));
+        }
+        let coerce = match self.spec.coerce {
+            Some(coerce) => coerce,
+            None if self.spec.destructive => Coerce::Strict,
+            None => agent,
+        };
         let unknown = if self.spec.effect.is_harmless() {
             Unknown::Drop
         } else {
@@ -301,12 +336,10 @@ impl Tool {
                 self.explained(reject)
             ));
         }
-        let more = notes.len().saturating_sub(LISTED);
-        let mut notes: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
-        if more > 0 {
-            notes.push(format!("and {more} more changes"));
-        }
-        Ok(ValidArguments { text, notes })
+        Ok(ValidArguments {
+            text,
+            notes: shown(&notes),
+        })
     }
 
     /// Returns a refusal as a model may read it: what serde says repeats the value, however long or secret.
@@ -360,6 +393,15 @@ fn check(entry: &ToolEntry, arguments: &str) -> Result<(), Reject> {
             at: 0,
         })
     })
+}
+
+/// Writes what was changed, one line each; of many, only the number.
+fn shown(notes: &[Note]) -> Vec<String> {
+    let mut shown: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
+    if notes.len() > LISTED {
+        shown.push(format!("and {} more changes", notes.len() - LISTED));
+    }
+    shown
 }
 
 impl std::fmt::Debug for Tool {

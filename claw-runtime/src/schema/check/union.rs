@@ -22,11 +22,11 @@ impl Checker<'_> {
             if self.tree.aliases {
                 self.spend(value.weight());
                 let mut copy = value.clone();
-                if self.trial(*branch, &mut copy, Coerce::Strict, Unknown::Refuse, path) {
+                if self.trial(*branch, &mut copy, None, Unknown::Refuse, path) {
                     fitting += 1;
                     renamed.get_or_insert(copy);
                 }
-            } else if self.trial(*branch, value, Coerce::Strict, Unknown::Refuse, path) {
+            } else if self.trial(*branch, value, None, Unknown::Refuse, path) {
                 fitting += 1;
             }
             if fitting > usize::from(exactly_one) {
@@ -52,7 +52,7 @@ impl Checker<'_> {
         let mut found: Option<Json<'_>> = None;
         let mut ambiguous = false;
         let outer = self.notes.len();
-        if self.coerce != Coerce::Strict || self.unknown == Unknown::Drop {
+        if self.coerce.is_some() || self.unknown == Unknown::Drop {
             for branch in branches {
                 self.spend(value.weight());
                 let mut copy = value.clone();
@@ -89,7 +89,7 @@ impl Checker<'_> {
             let before = self.problems.len();
             self.check(branch, value, path);
             // Under strict rules nothing but absent members can have been taken out.
-            if self.problems.len() > before || self.coerce == Coerce::Strict {
+            if self.problems.len() > before || self.coerce == Some(Coerce::Strict) {
                 return;
             }
         }
