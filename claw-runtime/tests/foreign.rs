@@ -72,7 +72,9 @@ mod full {
         );
         let cause = error.source().unwrap().to_string();
         assert!(cause.contains("https://example.com/a.json"), "{cause}");
-        assert!(matches!(error, RegistryError::Schema { tool, .. } if tool == "remote"));
+        assert!(
+            matches!(error, claw::registry::RegistryError::Schema { tool, .. } if tool == "remote")
+        );
         // Without a toolset it is of no use either.
         assert!(
             tool.validate("{}")
