@@ -5,6 +5,8 @@ extern crate claw_runtime as claw;
 
 use std::sync::Arc;
 
+#[cfg(feature = "jsonschema")]
+use claw::registry::RegistryError;
 use claw::registry::Toolset;
 use claw::schema::Coerce;
 use claw::tool::{Handler, Spec, Tool, ToolOutput};
@@ -72,9 +74,7 @@ mod full {
         );
         let cause = error.source().unwrap().to_string();
         assert!(cause.contains("https://example.com/a.json"), "{cause}");
-        assert!(
-            matches!(error, claw::registry::RegistryError::Schema { tool, .. } if tool == "remote")
-        );
+        assert!(matches!(error, RegistryError::Schema { tool, .. } if tool == "remote"));
         // Without a toolset it is of no use either.
         assert!(
             tool.validate("{}")
