@@ -1,5 +1,4 @@
 //! A whole turn: agent, driver, dispatch, store, with a scripted model in and the transcript out.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,7 +5,9 @@ extern crate claw_runtime as claw;
 
 use std::sync::Arc;
 
-use claw::registry::{RegistryError, Toolset};
+#[cfg(feature = "jsonschema")]
+use claw::registry::RegistryError;
+use claw::registry::Toolset;
 use claw::schema::Coerce;
 use claw::tool::{Handler, Spec, Tool, ToolOutput};
 use claw::tools;

@@ -7,6 +7,7 @@
 //! are then checked in full.
 
 pub(crate) mod cursor;
+pub(crate) mod flatten;
 pub(crate) mod input;
 pub(crate) mod node;
 pub(crate) mod render;
@@ -31,10 +32,11 @@ mod tests;
 
 pub use coerce::Coerce;
 pub use cursor::Cursor;
+pub use flatten::{Flat, Flatten};
 pub use foreign::SchemaError;
 pub(crate) use foreign::holds_foreign;
 pub use input::{State, ToolInput};
-pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
+pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source, Words};
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
 pub use validate::{Note, Unknown, Valid, validate};

@@ -20,7 +20,7 @@ pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
 use crate::schema::report::{LISTED, clip_to};
-use crate::schema::{self, Coerce, Schema, SchemaError, Unknown, Valid, render, validate};
+use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
 
 /// What is declared about a tool.
 #[derive(Clone, Debug)]
@@ -259,20 +259,21 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, value, is_foreign) = match &self.body {
+            let (json, full, is_foreign) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties);
-                    (rendered.text, rendered.value, rendered.foreign)
+                    (rendered.text, rendered.full, rendered.foreign)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), true),
+                Body::Dynamic { schema, .. } => (schema.to_string(), schema.to_string(), true),
             };
             // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see declared names
             // only.
             let is_aliased = self.properties().iter().any(|of| !of.aliases.is_empty());
-            let (schema, fault) = match is_foreign.then(|| Schema::foreign(&value)) {
-                None => (Schema::parse(&value), None),
+            let value = || serde_json::from_str(&full).unwrap_or(Value::Bool(true));
+            let (schema, fault) = match is_foreign.then(|| Schema::foreign(&value())) {
+                None => (Schema::parse_text(&full), None),
                 Some(Ok(schema)) => (schema, None),
-                Some(Err(fault)) => (Schema::parse(&value), Some(fault)),
+                Some(Err(fault)) => (Schema::parse_text(&full), Some(fault)),
             };
             Parsed {
                 json: json.into(),
@@ -335,12 +336,10 @@ impl Tool {
                 self.explained(reject)
             ));
         }
-        let more = notes.len().saturating_sub(LISTED);
-        let mut notes: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
-        if more > 0 {
-            notes.push(format!("and {more} more changes"));
-        }
-        Ok(ValidArguments { text, notes })
+        Ok(ValidArguments {
+            text,
+            notes: shown(&notes),
+        })
     }
 
     /// Returns a refusal as a model may read it: what serde says repeats the value, however long or secret.
@@ -394,6 +393,15 @@ fn check(entry: &ToolEntry, arguments: &str) -> Result<(), Reject> {
             at: 0,
         })
     })
+}
+
+/// Writes what was changed, one line each; of many, only the number.
+fn shown(notes: &[Note]) -> Vec<String> {
+    let mut shown: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
+    if notes.len() > LISTED {
+        shown.push(format!("and {} more changes", notes.len() - LISTED));
+    }
+    shown
 }
 
 impl std::fmt::Debug for Tool {

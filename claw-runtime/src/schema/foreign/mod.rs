@@ -171,9 +171,10 @@ fn holds(mut nodes: &mut dyn Iterator<Item = &'static Node>, seen: &mut HashSet<
         Kind::Optional(inner) | Kind::Array(inner) | Kind::Set(inner) | Kind::Map(inner) => {
             holds(&mut std::iter::once(inner), seen)
         }
-        Kind::Tuple(places) => holds(&mut places.iter().copied(), seen),
         Kind::Union(shapes) => holds(&mut shapes.iter(), seen),
-        Kind::Object(properties) => holds(&mut properties.iter().filter_map(|of| of.node), seen),
+        Kind::Tuple(properties) | Kind::Object(properties) => {
+            holds(&mut properties.iter().filter_map(|of| of.node), seen)
+        }
         Kind::Named(named) => {
             seen.insert((named.id)()) && holds(&mut std::iter::once((named.node)()), seen)
         }
@@ -184,6 +185,7 @@ fn holds(mut nodes: &mut dyn Iterator<Item = &'static Node>, seen: &mut HashSet<
 /// The references of a schema.
 #[derive(Default)]
 struct References<'s> {
+    count: usize,
     names: HashSet<&'s str>,
     /// How many places names may start from.
     bases: usize,
@@ -197,6 +199,7 @@ impl<'s> References<'s> {
                 for (name, member) in members {
                     match (name.as_str(), member) {
                         ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                            self.count += 1;
                             self.names.insert(target);
                         }
                         ("$id" | "id", Value::String(_)) => self.bases += 1,
@@ -208,8 +211,10 @@ impl<'s> References<'s> {
         }
     }
 
+    /// Returns the most places they can lead to.
     fn most(&self) -> usize {
-        self.names.len().saturating_mul(self.bases + 1)
+        let names = self.names.len().saturating_mul(self.bases + 1);
+        self.count.min(names)
     }
 }
 
