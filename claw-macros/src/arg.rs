@@ -8,6 +8,7 @@ use crate::keys::{self, Entries, Entry, Value};
 use crate::literal::{Number, Range};
 
 const KEYS: &[&str] = &[
+    "coerce",
     "default",
     "range",
     "len",
@@ -22,6 +23,7 @@ const KEYS: &[&str] = &[
 /// What `#[arg(…)]` says.
 #[derive(Default)]
 pub(crate) struct Arg {
+    pub(crate) coerce: Option<&'static str>,
     pub(crate) rename: Option<(Span, String)>,
     pub(crate) aliases: Vec<String>,
     pub(crate) default: Option<Default>,
@@ -67,6 +69,7 @@ impl Arg {
     fn read(&mut self, entry: &Entry, errors: &mut Errors) {
         let at = entry.span();
         match entry.key.to_string().as_str() {
+            "coerce" => self.coerce = entry.word(&["strict", "safe", "lenient"], errors),
             "default" => match &entry.value {
                 Value::None => self.default = Some(Default::OfType(at)),
                 Value::One(value) => self.default = Some(Default::Value(value.clone())),

@@ -82,6 +82,9 @@ impl Property {
         if self.arg.secret {
             row.extend(quote!(.secret()));
         }
+        if let Some(level) = self.arg.coerce {
+            row.extend(quote!(.coerce(#level)));
+        }
         if let Some(default) = &self.arg.default {
             let preset = match literal(default) {
                 Some(json) => quote!(#p::Preset::Json(#json)),

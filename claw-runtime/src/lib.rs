@@ -71,6 +71,7 @@ pub mod turn;
 /// | `rename = "x"`, `alias = "x"` | its name on the wire, and others it is read under |
 /// | `description = "…"` | instead of the doc comment |
 /// | `secret` | masked in reports, events and approvals |
+/// | `coerce = strict \| safe \| lenient` | how far its value may be coerced, whatever the tool and the agent say |
 ///
 /// Each bound is schema and check at once.
 ///

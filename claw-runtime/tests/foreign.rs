@@ -253,8 +253,50 @@ fn the_level_is_the_tools_else_the_agents_and_strict_where_something_is_destroye
     );
 }
 
+/// What is counted.
+#[derive(claw::ToolInput)]
+struct Counted {
+    /// How many.
+    #[arg(coerce = lenient)]
+    names: Vec<u8>,
+    /// From where.
+    from: u8,
+}
+
+/// Counts.
+#[claw::tool(effect = pure)]
+fn count(
+    /// The most.
+    #[arg(coerce = strict)]
+    most: u8,
+    /// What.
+    of: Counted,
+) -> usize {
+    of.names.len().min(usize::from(most)) + usize::from(of.from)
+}
+
 #[test]
 fn an_argument_has_its_own_level() {
+    let tools = Toolset::of(tools![count]).unwrap();
+    let tool = tools.get("count").unwrap();
+    assert!(!tool.input_schema().contains("x-coerce"));
+    assert_eq!(
+        judged(
+            tool,
+            r#"{"most":3,"of":{"names":1,"from":"2"}}"#,
+            Coerce::Safe
+        ),
+        r#"{"most":3,"of":{"names":[1],"from":2}}"#
+    );
+    assert_eq!(
+        judged(
+            tool,
+            r#"{"most":"3","of":{"names":1,"from":"2"}}"#,
+            Coerce::Strict
+        ),
+        "- /most: expected integer 0..=255, got string \"3\"\n\
+         - /of/from: expected integer 0..=255, got string \"2\""
+    );
     let schema = json!({"properties": {
         "strict": {"type": "integer", "x-coerce": "strict"},
         "lenient": {"type": "object", "x-coerce": "lenient", "properties": {"text": {"type": "string"}}},

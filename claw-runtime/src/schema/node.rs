@@ -127,6 +127,8 @@ pub struct Property {
     pub default: Preset,
     /// Whether its value is secret.
     pub secret: bool,
+    /// How far its value may be coerced: `strict`, `safe` or `lenient`; empty for what the tool says.
+    pub coerce: &'static str,
     /// Whether it must be there, be it as `null`.
     pub always: bool,
     /// The members that stand in its place; the property itself has no name then.
@@ -166,6 +168,7 @@ impl Property {
             bounds: None,
             default: Preset::None,
             secret: false,
+            coerce: "",
             always: false,
             flat: None,
         }
@@ -187,6 +190,13 @@ impl Property {
     #[must_use]
     pub const fn secret(mut self) -> Self {
         self.secret = true;
+        self
+    }
+
+    /// Sets how far its value may be coerced.
+    #[must_use]
+    pub const fn coerce(mut self, level: &'static str) -> Self {
+        self.coerce = level;
         self
     }
 

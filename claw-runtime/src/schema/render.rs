@@ -162,6 +162,9 @@ impl Writer {
         if self.internal && property.secret {
             self.member(start, "writeOnly", "true");
         }
+        if self.internal && !property.coerce.is_empty() {
+            self.member(start, "x-coerce", &quoted(property.coerce));
+        }
         if self.internal && !property.aliases.is_empty() {
             let aliases: Vec<String> = property.aliases.iter().map(|name| quoted(name)).collect();
             self.member(start, "x-aliases", &format!("[{}]", aliases.join(",")));
