@@ -130,14 +130,20 @@ impl Property {
         (!fields.is_empty()).then(|| quote!(#p::Bounds { #fields ..#p::Bounds::NONE }))
     }
 
-    /// Returns the assertions that only the type system can decide: whether constraints fit the type.
+    /// Returns the constants that only the type system can decide: whether constraints fit the type.
     pub(crate) fn constraints(&self, p: &TokenStream) -> TokenStream {
+        let assertions = self.assertions(p);
+        quote!(#(const _: () = #assertions;)*)
+    }
+
+    /// Returns the same as expressions, for where a constant cannot name a type parameter.
+    pub(crate) fn assertions(&self, p: &TokenStream) -> Vec<TokenStream> {
         let (via, name) = (self.via(p), &self.name);
-        let mut out = TokenStream::new();
+        let mut out = Vec::new();
         let mut constraint = |span: Span, kind: &str, message: String| {
             let kind = Ident::new(kind, Span::mixed_site());
-            out.extend(quote_spanned! {span=>
-                const _: () = ::core::assert!(#p::takes(#via.source, #p::Constraint::#kind), #message);
+            out.push(quote_spanned! {span=>
+                ::core::assert!(#p::takes(#via.source, #p::Constraint::#kind), #message)
             });
         };
         if let Some((span, _)) = self.arg.range {

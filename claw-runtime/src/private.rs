@@ -6,7 +6,7 @@ pub use serde_json;
 
 pub use crate::schema::Coerce;
 pub use crate::schema::cursor::Cursor;
-pub use crate::schema::flatten::{Flat, Flatten, distinct};
+pub use crate::schema::flatten::{Flat, Flatten, distinct, rests};
 pub use crate::schema::input::{
     Probe, Shapes, State, ToolInput, Via, ViaSchemars, Way, content, field, owned, preset, shape,
     unknown_variant, unknown_word, variant, via,
