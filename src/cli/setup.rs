@@ -112,10 +112,11 @@ impl Setup {
 
 /// Returns every tool of the program, offered or not.
 pub(crate) fn linked(program: &Program) -> Result<Toolset, Failure> {
-    Ok(match &program.tools {
+    let tools = match &program.tools {
         Some(tools) => tools.clone(),
         None => Toolset::linked()?,
-    })
+    };
+    Ok(tools.with(program.more.iter().cloned())?)
 }
 
 /// What the model is told when nobody says otherwise. No date: it would change the prompt's prefix every day.

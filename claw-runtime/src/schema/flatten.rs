@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 use serde_json::{Map, Value};
 
 use super::input::ToolInput;
+use super::literal::equal;
 use super::node::{Node, Property};
 
 /// A type whose members may stand among those of another type.
@@ -119,30 +120,15 @@ const fn is_read_as(property: &Property, name: &str) -> bool {
     if let Some(flat) = property.flat {
         return declares(flat.fields, name);
     }
-    if property.node.is_some() && equal(property.name, name) {
+    if property.node.is_some() && equal(property.name.as_bytes(), name.as_bytes()) {
         return true;
     }
     let mut at = 0;
     while at < property.aliases.len() {
-        if equal(property.aliases[at], name) {
+        if equal(property.aliases[at].as_bytes(), name.as_bytes()) {
             return true;
         }
         at += 1;
     }
     false
-}
-
-const fn equal(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    if one.len() != other.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < one.len() {
-        if one[at] != other[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
 }
