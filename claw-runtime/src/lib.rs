@@ -155,13 +155,16 @@ pub use claw_macros::tool;
 /// # Ok::<(), claw::registry::RegistryError>(())
 /// ```
 ///
-/// Structs have named fields, or are a newtype around one value. Enums whose variants hold nothing are words; others are
-/// tagged as serde tags them: around the content, `tag = "…"` inside it, or `tag` and `content` beside each other. A type
-/// may contain itself.
+/// On the wire a type is what serde makes of it. A struct is an object, a newtype the value it holds, a tuple an array, a
+/// unit struct `null`. An enum whose variants hold nothing is a list of words; others are tagged as serde tags them: around
+/// the content, `tag = "…"` inside it, `tag` and `content` beside each other, or `untagged`. A type may contain itself, and
+/// may be generic: its type parameters are then arguments too.
 ///
-/// Of serde's attributes `rename_all`, `rename_all_fields`, `tag`, `content` and `deny_unknown_fields` are read on the type,
-/// `rename`, `alias`, `skip` and `rename_all` on variants, `rename`, `alias`, `default` and `skip` on fields; others are
-/// refused, as schema and serde would disagree. `#[arg(…)]` on a field says what it says on a [parameter](macro@tool).
+/// Of serde's attributes `rename_all`, `rename_all_fields`, `tag`, `content`, `untagged`, `transparent`, `default` and
+/// `deny_unknown_fields` are read on the type, `rename`, `alias`, `skip` and `rename_all` on variants, `rename`, `alias`,
+/// `default`, `skip` and `flatten` on fields; others are refused, as schema and serde would disagree. `#[arg(…)]` on a field
+/// says what it says on a [parameter](macro@tool). Unknown members are always refused. A type that needs more of serde is
+/// an argument too: with serde's `Deserialize` and schemars' `JsonSchema` in place of `ToolInput`.
 pub use claw_macros::ToolInput;
 pub use schema::{State, ToolInput};
 
