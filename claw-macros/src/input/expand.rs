@@ -35,7 +35,7 @@ pub(crate) fn input(ident: &Ident, input: &Input, p: &TokenStream) -> TokenStrea
     let assertions: TokenStream = bodies
         .iter()
         .flat_map(|body| body.properties())
-        .map(|property| property.constraints(p))
+        .flat_map(|property| [property.constraints(p), property.literals(p)])
         .collect();
     let cursor = cursor();
     quote! {

@@ -174,7 +174,10 @@ fn assertions(tool: &Tool, p: &TokenStream) -> TokenStream {
 
 /// Returns the assertions about literals of examples and about the whole signature; only for a tool without faults.
 fn promises(tool: &Tool, p: &TokenStream) -> TokenStream {
-    let mut out = TokenStream::new();
+    let properties = tool.parameters.iter().map(|parameter| &parameter.property);
+    let mut out: TokenStream = properties
+        .flat_map(|property| [property.literals(p), property.nesting(p)])
+        .collect();
     for (span, entries) in &tool.attr.examples {
         for entry in entries {
             if let (Some(parameter), Some(value)) = (tool.parameter(&entry.key), entry.one()) {
