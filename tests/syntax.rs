@@ -498,3 +498,64 @@ fn tools_made_by_a_macro_are_linked() {
         json!({"type": "object", "properties": {}, "additionalProperties": false})
     );
 }
+
+/// Writes a lot.
+#[tool(effect = pure, max_output = 20, alias = "speak")]
+fn talk(
+    /// How often.
+    times: usize,
+) -> String {
+    "blah ".repeat(times)
+}
+
+async fn turn(
+    script: Vec<claw::provider::scripted::Answer>,
+    entries: &'static [ToolEntry],
+) -> String {
+    let agent = claw::agent::Agent::builder()
+        .model(Arc::new(claw::provider::Scripted::new(script)), "m")
+        .tools(Toolset::of(entries).unwrap())
+        .build()
+        .unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    format!("{:?}", session.messages())
+}
+
+#[tokio::test]
+async fn a_call_by_alias_is_kept_under_the_real_name_and_its_output_is_bounded() {
+    use claw::provider::scripted::{calls, says};
+    let script = vec![calls("speak", json!({"times": 30})), says("Done.")];
+    let told = turn(script, claw::tools![talk]).await;
+    assert!(
+        told.contains("name: \"talk\"") && !told.contains("speak"),
+        "{told}"
+    );
+    assert!(told.contains("130 of 150 characters left out"), "{told}");
+}
+
+#[tokio::test]
+async fn a_predicate_decides_on_each_call() {
+    use claw::provider::scripted::{calls, says};
+    let script = vec![
+        calls("pay", json!({"amount": 5}))
+            .and_calls("pay", json!({"amount": 500}))
+            .and_calls("pay", json!({"amount": 0})),
+        says("Done."),
+    ];
+    let told = turn(script, claw::tools![pay]).await;
+    assert_eq!(
+        told.matches("the tool asks before every call").count(),
+        2,
+        "{told}"
+    );
+    assert_eq!(told.matches("\"done\"").count(), 1, "{told}");
+}
+
+/// A crate that nothing here names is a dependency all the same, and its tools are not in the program: that is what
+/// `claw::link!` and `doctor` are for.
+#[test]
+fn a_crate_that_nothing_names_is_not_linked() {
+    assert!(Toolset::linked().unwrap().get("fixture").is_none());
+    assert!(claw::registry::linked_crates().all(|package| package != "claw-fixture-tools"));
+}

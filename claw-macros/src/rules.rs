@@ -123,6 +123,12 @@ impl Range {
         }
     }
 
+    /// Tells whether both ends are known here.
+    fn is_known(&self) -> bool {
+        let known = |end: &Option<End>| end.as_ref().is_none_or(|end| end.known().is_some());
+        known(&self.min) && known(&self.max)
+    }
+
     /// Tells whether the ends that are known are counts.
     fn counts(&self) -> bool {
         let count = |end: &Option<End>| match end.as_ref().and_then(End::known) {
@@ -187,6 +193,34 @@ impl Rules {
             _ => return false,
         }
         true
+    }
+
+    /// Tells whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self {
+            range,
+            len,
+            multiple_of,
+            one_of,
+            ..
+        } = self;
+        range.is_none()
+            && len.is_none()
+            && multiple_of.is_none()
+            && one_of.is_none()
+            && self.items.is_none()
+            && !self.need_run_time()
+    }
+
+    /// Tells whether there is one that the compiler cannot hold a literal against.
+    pub(crate) fn need_run_time(&self) -> bool {
+        self.pattern.is_some()
+            || self.format.is_some()
+            || self.unique.is_some()
+            || self
+                .items
+                .as_ref()
+                .is_some_and(|(_, rules)| rules.need_run_time())
     }
 
     /// Returns why a literal breaks a rule that is known here; the compiler holds it against the others.
@@ -350,8 +384,9 @@ impl Rules {
             "items",
             "an array",
         );
-        let ranged = self.range.as_ref().or(self.len.as_ref());
-        if let (Some((span, _)), Some(bounds)) = (ranged, self.bounds(p)) {
+        // A `len` of literals has been looked at already, and few types bring one of their own.
+        let len = self.len.as_ref().filter(|(_, range)| !range.is_known());
+        if let (Some((span, _)), Some(bounds)) = (self.range.as_ref().or(len), self.bounds(p)) {
             let message = format!(
                 "{what} has no value that keeps to this: put the smaller end first, and stay within the type"
             );

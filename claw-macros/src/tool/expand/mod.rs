@@ -178,7 +178,13 @@ fn assertions(tool: &Tool, p: &TokenStream) -> TokenStream {
 
 /// Returns the assertions about literals of examples and about the whole signature; only for a tool without faults.
 fn promises(tool: &Tool, p: &TokenStream) -> TokenStream {
-    let mut out = TokenStream::new();
+    let properties = tool.parameters.iter().map(|parameter| &parameter.property);
+    let mut out: TokenStream = properties
+        .flat_map(|property| {
+            let literals = property.literals(p);
+            [quote!(#(const _: () = #literals;)*), property.nesting(p)]
+        })
+        .collect();
     for (span, entries) in &tool.attr.examples {
         for entry in entries {
             if let (Some(parameter), Some(value)) = (tool.parameter(&entry.key), entry.one()) {
