@@ -57,6 +57,15 @@ pub(crate) fn print(value: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
+/// Returns one value as indented JSON with sorted keys and a line feed at the end: equal values give equal text.
+pub(crate) fn pretty(value: &impl Serialize) -> io::Result<String> {
+    let mut value = serde_json::to_value(value)?;
+    value.sort_all_objects();
+    let mut text = escape(format!("{value:#}"));
+    text.push('\n');
+    Ok(text)
+}
+
 /// Escapes what JSON lets stand and a terminal obeys, which occurs in strings only.
 fn escape(json: String) -> String {
     if !json.contains(text::is_active) {

@@ -220,6 +220,14 @@ impl Tool {
         self.parsed().json.clone()
     }
 
+    /// Returns the canonical schema with what only claw reads of it: `x-aliases`, the other names of a parameter.
+    pub fn full_schema(&self) -> Value {
+        match &self.body {
+            Body::Linked(entry) => render::object(entry.properties).value,
+            Body::Dynamic { schema, .. } => schema.clone(),
+        }
+    }
+
     /// Returns the canonical schema as a tree.
     pub fn schema(&self) -> &Schema {
         &self.parsed().schema

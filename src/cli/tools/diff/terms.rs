@@ -1,0 +1,165 @@
+//! Two contracts compared, tool by tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use claw_runtime::limits::Limits;
+use claw_runtime::tool::Effect;
+
+use super::change::{Change, Changes, Kind};
+use super::schema;
+use crate::cli::tools::contract::{Contract, Terms};
+
+/// Returns the tools that differ, each with its changes, the gravest first.
+pub(in crate::cli::tools) fn compare(
+    before: &Contract,
+    after: &Contract,
+) -> BTreeMap<String, Vec<Change>> {
+    let mut differing = BTreeMap::new();
+    let mut note = |name: &str, mut changes: Vec<Change>| {
+        changes.sort_by_key(|change| change.kind);
+        if !changes.is_empty() {
+            differing.insert(name.to_owned(), changes);
+        }
+    };
+    for (name, old) in &before.tools {
+        match after.tools.get(name) {
+            Some(new) => note(name, tool(old, new)),
+            None => note(name, removed(old, before, after)),
+        }
+    }
+    for name in after.tools.keys() {
+        if !before.tools.contains_key(name) {
+            let mut changes = Changes::default();
+            changes.add(Kind::Additive, "", "new tool");
+            note(name, changes.0);
+        }
+    }
+    differing
+}
+
+/// Tells that a tool is gone, and which new one looks like it.
+fn removed(old: &Terms, before: &Contract, after: &Contract) -> Vec<Change> {
+    let is_it = |new: &Terms| new.effect == old.effect && new.input_schema == old.input_schema;
+    let mut heirs = after
+        .tools
+        .iter()
+        .filter(|(name, new)| !before.tools.contains_key(*name) && is_it(new));
+    let mut changes = Changes::default();
+    match (heirs.next(), heirs.next()) {
+        (Some((name, _)), None) => {
+            changes.add(
+                Kind::Breaking,
+                "",
+                format!("tool removed; `{name}` looks like it under a new name"),
+            );
+        }
+        _ => changes.add(Kind::Breaking, "", "tool removed"),
+    }
+    changes.0
+}
+
+fn tool(old: &Terms, new: &Terms) -> Vec<Change> {
+    let mut changes = Changes::default();
+    words(old, new, &mut changes);
+    effects(old, new, &mut changes);
+    rules(old, new, &mut changes);
+    changes
+        .0
+        .extend(schema::compare(&old.input_schema, &new.input_schema));
+    changes.0
+}
+
+fn words(old: &Terms, new: &Terms, changes: &mut Changes) {
+    if old.title != new.title {
+        changes.from_to(Kind::Wording, "", "title", &old.title, &new.title);
+    }
+    if old.description != new.description {
+        let (before, after) = (&old.description, &new.description);
+        changes.from_to(Kind::Wording, "", "description", before, after);
+    }
+    if old.group != new.group {
+        // A profile or a rule that names the group covers other tools than it did.
+        changes.from_to(Kind::Breaking, "", "group", &old.group, &new.group);
+    }
+}
+
+/// Compares what a call does to the world: more of it is breaking.
+fn effects(old: &Terms, new: &Terms, changes: &mut Changes) {
+    let strength = |effect| match effect {
+        Effect::Pure => 0,
+        Effect::Read => 1,
+        Effect::Idempotent => 2,
+        Effect::Once => 3,
+    };
+    if let Some(kind) = more(strength(old.effect), strength(new.effect)) {
+        let (before, after) = (old.effect.as_str(), new.effect.as_str());
+        changes.from_to(kind, "", "effect", before, after);
+    }
+    if let Some(kind) = more(old.destructive, new.destructive) {
+        let what = if new.destructive {
+            "may destroy something"
+        } else {
+            "destroys nothing any more"
+        };
+        changes.add(kind, "", what);
+    }
+    for (what, before, after) in [
+        ("reads", &old.reads, &new.reads),
+        ("writes", &old.writes, &new.writes),
+        ("net", &old.net, &new.net),
+        ("secrets", &old.secrets, &new.secrets),
+    ] {
+        names(changes, what, before, after, Kind::Breaking);
+    }
+    // Masking one more argument takes nothing from anybody.
+    names(changes, "secret", &old.secret, &new.secret, Kind::Additive);
+}
+
+fn names(
+    changes: &mut Changes,
+    what: &str,
+    before: &BTreeSet<String>,
+    after: &BTreeSet<String>,
+    added: Kind,
+) {
+    let removed = match added {
+        Kind::Breaking => Kind::Additive,
+        _ => Kind::Breaking,
+    };
+    for name in after.difference(before) {
+        changes.add(added, "", format!("declares `{what}({name})`"));
+    }
+    for name in before.difference(after) {
+        changes.add(removed, "", format!("no longer declares `{what}({name})`"));
+    }
+}
+
+/// Compares what decides whether a call runs, and for how long.
+fn rules(old: &Terms, new: &Terms, changes: &mut Changes) {
+    if let Some(kind) = more(old.approve, new.approve) {
+        let (before, after) = (old.approve.as_str(), new.approve.as_str());
+        changes.from_to(kind, "", "approval", before, after);
+    }
+    if let Some(kind) = more(old.coerce, new.coerce) {
+        let (before, after) = (old.coerce.as_str(), new.coerce.as_str());
+        changes.from_to(kind, "", "coercion", before, after);
+    }
+    let usual = Limits::default().call_timeout.as_millis();
+    let millis = |timeout: Option<u64>| timeout.map_or(usual, u128::from);
+    let (before, after) = (millis(old.timeout_ms), millis(new.timeout_ms));
+    if let Some(kind) = more(after, before) {
+        let ms = |millis: u128| format!("{millis} ms");
+        changes.from_to(kind, "", "timeout", ms(before), ms(after));
+    }
+}
+
+/// Returns what it means that `before` became `after`, where more is breaking; `None` when they are alike.
+fn more<T: PartialOrd>(before: T, after: T) -> Option<Kind> {
+    if after > before {
+        Some(Kind::Breaking)
+    } else if after < before {
+        Some(Kind::Additive)
+    } else {
+        None
+    }
+}

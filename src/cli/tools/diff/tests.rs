@@ -1,0 +1,566 @@
+//! Comparisons with known answers, and what must hold for any two schemas.
+
+use claw_runtime::schema::{Coerce, Schema, Unknown, validate};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::change::{Change, Kind};
+use super::schema::compare;
+
+/// Returns the changes in the words of the report.
+fn changes(old: &Value, new: &Value) -> Vec<String> {
+    let mut changes = compare(old, new);
+    changes.sort_by_key(|change| change.kind);
+    changes.iter().map(shown).collect()
+}
+
+fn shown(change: &Change) -> String {
+    let Change {
+        kind,
+        at,
+        what,
+        before,
+        after,
+    } = change;
+    let mut out = format!("{} {at}: {what}", kind.as_str());
+    for value in [before, after].into_iter().flatten() {
+        out.push_str(&format!(" | {value}"));
+    }
+    out
+}
+
+/// Returns the schema of an object with these properties, all of them optional.
+fn object(properties: &Value) -> Value {
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// Compares two schemas of a parameter `a`.
+#[track_caller]
+fn parameter(old: &Value, new: &Value, expected: &[&str]) {
+    let found = changes(&object(&json!({"a": old})), &object(&json!({"a": new})));
+    assert_eq!(found, expected, "{old} against {new}");
+}
+
+#[test]
+fn types_narrow_and_widen() {
+    parameter(
+        &json!({"type": "number"}),
+        &json!({"type": "integer"}),
+        &["breaking /a: type | number | integer"],
+    );
+    parameter(
+        &json!({"type": "integer"}),
+        &json!({"type": ["string", "number"]}),
+        &["additive /a: type | integer | string or number"],
+    );
+    parameter(
+        &json!({"type": "string", "minLength": 3}),
+        &json!({"type": "boolean"}),
+        &["breaking /a: type | string | boolean"],
+    );
+    parameter(
+        &json!({}),
+        &json!({"type": "string"}),
+        &["breaking /a: type | anything | string"],
+    );
+    parameter(
+        &json!(false),
+        &json!({}),
+        &["additive /a: not removed | true"],
+    );
+}
+
+#[test]
+fn bounds_tighten_and_loosen() {
+    let range = |range: Value| {
+        let mut schema = json!({"type": "integer"});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(range.as_object().unwrap().clone());
+        schema
+    };
+    for (old, new, expected) in [
+        (
+            json!({"minimum": 1, "maximum": 100}),
+            json!({"minimum": 1, "maximum": 50}),
+            &["breaking /a: maximum changed | 100 | 50"][..],
+        ),
+        (
+            json!({"minimum": 1}),
+            json!({"minimum": -5}),
+            &["additive /a: minimum changed | 1 | -5"],
+        ),
+        (
+            json!({}),
+            json!({"minimum": 0}),
+            &["breaking /a: minimum added | 0"],
+        ),
+        (
+            json!({"maximum": 9}),
+            json!({}),
+            &["additive /a: maximum removed | 9"],
+        ),
+        // Of integers, above 0 and from 1 on are the same.
+        (json!({"exclusiveMinimum": 0}), json!({"minimum": 1}), &[]),
+        (
+            json!({"minimum": 0, "exclusiveMinimum": 0}),
+            json!({"minimum": 0}),
+            &["additive /a: minimum changed | above 0 | 0"],
+        ),
+        (
+            json!({"maximum": 18_446_744_073_709_551_615_u64}),
+            json!({"maximum": 18_446_744_073_709_551_614_u64}),
+            &["breaking /a: maximum changed | 18446744073709551615 | 18446744073709551614"],
+        ),
+        (
+            json!({"multipleOf": 10}),
+            json!({"multipleOf": 5}),
+            &["additive /a: multipleOf changed | 10 | 5"],
+        ),
+        (
+            json!({"multipleOf": 5}),
+            json!({"multipleOf": 10}),
+            &["breaking /a: multipleOf changed | 5 | 10"],
+        ),
+    ] {
+        parameter(&range(old), &range(new), expected);
+    }
+    parameter(
+        &json!({"type": "number", "exclusiveMaximum": 1}),
+        &json!({"type": "number", "maximum": 1.0}),
+        &["additive /a: maximum changed | below 1 | 1.0"],
+    );
+    parameter(
+        &json!({"type": "string", "minLength": 0, "maxLength": 80}),
+        &json!({"type": "string", "minLength": 1, "maxLength": 90}),
+        &[
+            "breaking /a: minLength added | 1",
+            "additive /a: maxLength changed | 80 | 90",
+        ],
+    );
+}
+
+#[test]
+fn values_come_and_go() {
+    parameter(
+        &json!({"type": "string", "enum": ["c", "f", "k"]}),
+        &json!({"type": "string", "enum": ["f", "c", "r"]}),
+        &[
+            "breaking /a: no longer takes \"k\"",
+            "additive /a: also takes \"r\"",
+        ],
+    );
+    parameter(&json!({"const": "c"}), &json!({"enum": ["c"]}), &[]);
+    parameter(
+        &json!({"type": "string"}),
+        &json!({"enum": ["c", "f"]}),
+        &["breaking /a: takes only \"c\", \"f\""],
+    );
+    parameter(
+        &json!({"enum": ["c"]}),
+        &json!({"type": "string"}),
+        &["additive /a: takes more than \"c\""],
+    );
+}
+
+#[test]
+fn patterns_and_unknown_rules_are_not_guessed_at() {
+    parameter(
+        &json!({"type": "string", "pattern": "^a"}),
+        &json!({"type": "string", "pattern": "a"}),
+        &["breaking /a: pattern changed | \"^a\" | \"a\""],
+    );
+    parameter(
+        &json!({"type": "string", "pattern": "a"}),
+        &json!({"type": "string"}),
+        &["additive /a: pattern removed | \"a\""],
+    );
+    parameter(
+        &json!({"type": "integer", "format": "int32"}),
+        &json!({"type": "integer", "format": "int64"}),
+        &[],
+    );
+    parameter(
+        &json!({"type": "object", "dependentRequired": {"x": ["y"]}}),
+        &json!({"type": "object", "dependentRequired": {"x": ["z"]}}),
+        &[r#"breaking /a: dependentRequired changed | {"x":["y"]} | {"x":["z"]}"#],
+    );
+}
+
+#[test]
+fn parameters_come_go_and_get_other_names() {
+    let old = json!({
+        "type": "object", "additionalProperties": false, "required": ["path", "mode"],
+        "properties": {
+            "path": {"type": "string"}, "mode": {"type": "integer"}, "limit": {"type": "integer", "minimum": 1},
+            "gone": {"type": "null"},
+        },
+    });
+    let new = json!({
+        "type": "object", "additionalProperties": false, "required": ["file", "limit", "force"],
+        "properties": {
+            "file": {"type": "string", "x-aliases": ["path"]}, "mode": {"type": "integer"},
+            "limit": {"type": "integer", "minimum": 1}, "force": {"type": "boolean"},
+            "dry_run": {"type": "boolean"},
+        },
+    });
+    assert_eq!(
+        changes(&old, &new),
+        [
+            "breaking /gone: removed",
+            "breaking /limit: required now",
+            "breaking /force: new, and required",
+            "additive /mode: optional now",
+            "additive /path: now named `file`, and still read as `path`",
+            "additive /dry_run: new, optional",
+        ]
+    );
+    assert_eq!(
+        changes(
+            &object(&json!({"a": {"type": "string"}})),
+            &object(&json!({"b": {"type": "string"}}))
+        ),
+        [
+            "breaking /a: removed; `b` looks like it under a new name",
+            "additive /b: new, optional"
+        ]
+    );
+    parameter(
+        &json!({"type": "string", "x-aliases": ["x", "y"]}),
+        &json!({"type": "string", "x-aliases": ["y", "z"]}),
+        &[
+            "breaking /a: no longer read as `x`",
+            "additive /a: also read as `z`",
+        ],
+    );
+}
+
+#[test]
+fn maps_lists_and_tuples_are_followed() {
+    parameter(
+        &json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        &json!({"type": "object", "additionalProperties": {"type": "number"}}),
+        &["additive /a/*: type | integer | number"],
+    );
+    parameter(
+        &json!({"type": "object", "additionalProperties": true}),
+        &json!({"type": "object", "additionalProperties": false}),
+        &["breaking /a/*: other names are refused"],
+    );
+    parameter(
+        &json!({"type": "array", "items": {"type": "string"}, "maxItems": 3}),
+        &json!({"type": "array", "items": {"type": "string", "maxLength": 9}, "maxItems": 3, "uniqueItems": true}),
+        &[
+            "breaking /a: no item may come twice",
+            "breaking /a/*: maxLength added | 9",
+        ],
+    );
+    let tuple = |count: usize| {
+        json!({"type": "array", "prefixItems": vec![json!({"type": "number"}); count], "items": false,
+            "minItems": count, "maxItems": count})
+    };
+    parameter(
+        &tuple(2),
+        &tuple(3),
+        &[
+            "breaking /a: minItems changed | 2 | 3",
+            "additive /a: maxItems changed | 2 | 3",
+            "additive /a/2: type | nothing | number",
+        ],
+    );
+}
+
+#[test]
+fn unions_are_compared_form_by_form() {
+    let form = |kind: &str, rest: Value| {
+        json!({"type": "object", "required": ["kind"], "additionalProperties": false,
+            "properties": {"kind": {"const": kind}, "rest": rest}})
+    };
+    parameter(
+        &json!({"anyOf": [form("city", json!({"type": "string"})), form("zip", json!({"type": "string"}))]}),
+        &json!({"anyOf": [form("point", json!({"type": "string"})), form("city", json!({"type": "integer"}))]}),
+        &[
+            "breaking /a/rest: type | string | integer",
+            "breaking /a: no longer takes kind: \"zip\"",
+            "additive /a: also takes kind: \"point\"",
+        ],
+    );
+    parameter(
+        &json!({"type": "string", "description": "Old."}),
+        &json!({"description": "New.", "anyOf": [{"type": "null"}, {"type": "string", "minLength": 1}]}),
+        &[
+            "breaking /a: minLength added | 1",
+            "additive /a: also takes null",
+            "wording /a: description changed | \"Old.\" | \"New.\"",
+        ],
+    );
+    parameter(
+        &json!({"type": ["string", "null"]}),
+        &json!({"oneOf": [{"type": "string"}, {"type": "null"}]}),
+        &[],
+    );
+    parameter(
+        &json!({"allOf": [{"type": "string"}]}),
+        &json!({"allOf": [{"type": "string"}, {"minLength": 2}]}),
+        &["breaking /a: schemas in `allOf` | 1 | 2"],
+    );
+}
+
+#[test]
+fn words_are_wording_and_another_default_is_not() {
+    parameter(
+        &json!({"type": "integer", "description": "One.", "title": "A", "default": 1}),
+        &json!({"type": "integer", "description": "Two.", "examples": [3], "default": 2}),
+        &[
+            "breaking /a: default changed | 1 | 2",
+            "wording /a: description changed | \"One.\" | \"Two.\"",
+            "wording /a: examples added | [3]",
+            "wording /a: title removed | \"A\"",
+        ],
+    );
+    parameter(
+        &json!({"type": "integer"}),
+        &json!({"type": "integer", "default": 2}),
+        &["wording /a: default added | 2"],
+    );
+}
+
+#[test]
+fn references_are_followed_once_round() {
+    let tree = |leaf: Value| {
+        json!({
+            "type": "object", "properties": {"root": {"$ref": "#/$defs/Node"}},
+            "$defs": {"Node": {"type": "object", "properties": {
+                "leaf": leaf,
+                "left": {"$ref": "#/$defs/Node", "description": "Left."},
+                "more": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
+            }}},
+        })
+    };
+    assert_eq!(changes(&tree(json!({})), &tree(json!({}))), [""; 0]);
+    let found = changes(
+        &tree(json!({"type": "string"})),
+        &tree(json!({"type": "null"})),
+    );
+    assert!(
+        found.contains(&"breaking /root/leaf: type | string | null".to_owned()),
+        "{found:?}"
+    );
+    assert!(found.len() <= 3, "{found:?}");
+    // A schema that is written out is the one that is referred to.
+    assert_eq!(
+        changes(
+            &json!({"properties": {"a": {"$ref": "#/$defs/~1x"}}, "$defs": {"/x": {"type": "string"}}}),
+            &json!({"properties": {"a": {"type": "string"}}}),
+        ),
+        [""; 0]
+    );
+    let endless = json!({"$ref": "#"});
+    assert_eq!(changes(&endless, &endless), [""; 0]);
+}
+
+#[test]
+fn what_is_too_deep_is_said_once() {
+    let deep = |depth: usize| {
+        (0..depth).fold(
+            json!({}),
+            |inner, _| json!({"type": "array", "items": inner}),
+        )
+    };
+    assert_eq!(compare(&deep(50), &deep(50)), []);
+    let found = compare(&deep(400), &deep(400));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].kind, Kind::Breaking);
+}
+
+/// A schema of arguments as claw writes them.
+fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({"type": "boolean"})),
+        (-3..3_i64, 0..4_i64).prop_map(|(least, more)| json!(
+            {"type": "integer", "minimum": least, "maximum": least + more}
+        )),
+        Just(json!({"type": "integer"})),
+        (-3..3_i64).prop_map(|most| json!({"type": "number", "exclusiveMaximum": most})),
+        (0..2_u64, 2..4_u64).prop_map(
+            |(least, most)| json!({"type": "string", "minLength": least, "maxLength": most})
+        ),
+        proptest::sample::subsequence(vec!["a", "bb", "ccc"], 1..=3)
+            .prop_map(|words| json!({"type": "string", "enum": words})),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        let properties =
+            proptest::collection::btree_map("[ab]", (inner.clone(), any::<bool>()), 0..3);
+        prop_oneof![
+            (inner.clone(), 0..2_u64).prop_map(|(items, least)| json!(
+                {"type": "array", "items": items, "minItems": least}
+            )),
+            inner
+                .clone()
+                .prop_map(|rest| json!({"type": "object", "additionalProperties": rest})),
+            proptest::collection::vec(inner, 1..3).prop_map(|forms| json!({"anyOf": forms})),
+            properties.prop_map(|properties| {
+                let required: Vec<_> = properties
+                    .iter()
+                    .filter(|(_, (_, required))| *required)
+                    .map(|(name, _)| name)
+                    .collect();
+                let schemas: serde_json::Map<_, _> = properties
+                    .iter()
+                    .map(|(name, (schema, _))| (name.clone(), schema.clone()))
+                    .collect();
+                json!({"type": "object", "properties": schemas, "required": required,
+                    "additionalProperties": false})
+            }),
+        ]
+    })
+}
+
+/// A value of the kinds that the schemas above ask for.
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        (-5..8_i64).prop_map(Value::from),
+        (-5..5_i32).prop_map(|half| json!(f64::from(half) + 0.5)),
+        proptest::sample::select(vec!["", "a", "bb", "ccc", "dddd"]).prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::btree_map("[ab]", inner, 0..3)
+                .prop_map(|members| Value::from_iter(members)),
+        ]
+    })
+}
+
+fn fits(schema: &Value, value: &Value) -> bool {
+    let whole = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
+    let arguments = json!({"v": value}).to_string();
+    validate(
+        &Schema::parse(&whole),
+        &arguments,
+        Coerce::Strict,
+        Unknown::Refuse,
+    )
+    .is_ok()
+}
+
+fn has(changes: &[Change], kinds: &[Kind]) -> bool {
+    changes.iter().any(|change| kinds.contains(&change.kind))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_schema_does_not_differ_from_itself(schema in schema()) {
+        prop_assert_eq!(compare(&schema, &schema), []);
+    }
+
+    #[test]
+    fn what_may_refuse_a_call_is_breaking(
+        old in schema(),
+        new in schema(),
+        values in proptest::collection::vec(value(), 8),
+    ) {
+        let (there, back) = (compare(&old, &new), compare(&new, &old));
+        for value in values {
+            match (fits(&old, &value), fits(&new, &value)) {
+                (true, false) => {
+                    prop_assert!(has(&there, &[Kind::Breaking]), "{value} fits the old one only: {there:?}");
+                    prop_assert!(has(&back, &[Kind::Breaking, Kind::Additive]), "{back:?}");
+                }
+                (false, true) => {
+                    prop_assert!(has(&back, &[Kind::Breaking]), "{value} fits the new one only: {back:?}");
+                    prop_assert!(has(&there, &[Kind::Breaking, Kind::Additive]), "{there:?}");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_tighter_one_way_is_looser_the_other(
+        (one, two) in prop_oneof![
+            ((-9..9_i64), (-9..9_i64)).prop_map(|(a, b)| (
+                json!({"type": "integer", "minimum": a}), json!({"type": "integer", "minimum": b})
+            )),
+            ((0..9_u64), (0..9_u64)).prop_map(|(a, b)| (
+                json!({"type": "string", "maxLength": a}), json!({"type": "string", "maxLength": b})
+            )),
+            (
+                proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3),
+                proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3),
+            ).prop_map(|(a, b)| (
+                json!({"type": "string", "enum": a}), json!({"type": "string", "enum": b})
+            )),
+            (schema(), proptest::collection::vec(schema(), 1..3)).prop_map(|(form, more)| {
+                let fewer = json!({"anyOf": [form]});
+                let mut all = vec![form];
+                all.extend(more);
+                (fewer, json!({"anyOf": all}))
+            }),
+        ],
+    ) {
+        let counts = |changes: &[Change], mirrored: bool| {
+            let kind = |change: &Change| if mirrored { change.kind.mirrored() } else { change.kind };
+            Kind::ALL.map(|of| changes.iter().filter(|change| kind(change) == of).count())
+        };
+        let there = compare(&object(&json!({"a": one})), &object(&json!({"a": two})));
+        let back = compare(&object(&json!({"a": two})), &object(&json!({"a": one})));
+        prop_assert_eq!(counts(&there, false), counts(&back, true), "{:?} {:?}", there, back);
+    }
+
+    #[test]
+    fn any_two_documents_are_compared(old in json_document(), new in json_document()) {
+        compare(&old, &new);
+    }
+}
+
+/// Anything that stands where a schema should, with the words of schemas in it.
+fn json_document() -> impl Strategy<Value = Value> {
+    let word = || {
+        proptest::sample::select(vec![
+            "type",
+            "enum",
+            "const",
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "items",
+            "prefixItems",
+            "properties",
+            "required",
+            "additionalProperties",
+            "minimum",
+            "exclusiveMinimum",
+            "multipleOf",
+            "minLength",
+            "$ref",
+            "$defs",
+            "#",
+            "#/$defs/a",
+            "string",
+            "object",
+            "array",
+            "a",
+            "x-aliases",
+            "default",
+        ])
+        .prop_map(str::to_owned)
+    };
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(word(), inner, 0..5)
+                .prop_map(|members| Value::from_iter(members)),
+        ]
+    })
+}
