@@ -66,7 +66,7 @@ fn types_narrow_and_widen() {
     parameter(
         &json!(false),
         &json!({}),
-        &["additive /a: not removed | true"],
+        &["additive /a: type | nothing | anything"],
     );
 }
 
@@ -417,6 +417,39 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Two schemas, of which the second is the first with one part replaced; or any two.
+fn pair() -> impl Strategy<Value = (Value, Value)> {
+    (schema(), schema(), any::<prop::sample::Index>()).prop_map(|(old, part, at)| {
+        let mut places = Vec::new();
+        schemas_in(&old, String::new(), &mut places);
+        let mut new = old.clone();
+        *new.pointer_mut(&places[at.index(places.len())]).unwrap() = part;
+        (old, new)
+    })
+}
+
+fn schemas_in(schema: &Value, at: String, places: &mut Vec<String>) {
+    for (keyword, value) in schema.as_object().unwrap() {
+        match (keyword.as_str(), value) {
+            ("items", Value::Object(_)) | ("additionalProperties", Value::Object(_)) => {
+                schemas_in(value, format!("{at}/{keyword}"), places);
+            }
+            ("anyOf", Value::Array(forms)) => {
+                for (place, form) in forms.iter().enumerate() {
+                    schemas_in(form, format!("{at}/anyOf/{place}"), places);
+                }
+            }
+            ("properties", Value::Object(properties)) => {
+                for (name, schema) in properties {
+                    schemas_in(schema, format!("{at}/properties/{name}"), places);
+                }
+            }
+            _ => {}
+        }
+    }
+    places.push(at);
+}
+
 /// A value of the kinds that the schemas above ask for.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -451,7 +484,7 @@ fn has(changes: &[Change], kinds: &[Kind]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn a_schema_does_not_differ_from_itself(schema in schema()) {
@@ -460,9 +493,8 @@ proptest! {
 
     #[test]
     fn what_may_refuse_a_call_is_breaking(
-        old in schema(),
-        new in schema(),
-        values in proptest::collection::vec(value(), 8),
+        (old, new) in pair(),
+        values in proptest::collection::vec(value(), 32),
     ) {
         let (there, back) = (compare(&old, &new), compare(&new, &old));
         for value in values {

@@ -111,6 +111,9 @@ impl std::fmt::Display for Types {
         if *self == Self::ANY {
             return f.write_str("anything");
         }
+        if self.is_empty() {
+            return f.write_str("nothing");
+        }
         for (at, types) in self.each().enumerate() {
             let name = Self::NAMES.iter().find(|(_, known)| *known == types);
             let name = name.map_or("", |(name, _)| name);
@@ -140,11 +143,12 @@ impl<'a> View<'a> {
             place: std::ptr::from_ref(schema).addr(),
             referred: false,
         };
+        let mut never = false;
         let mut next = Some(schema);
         for _ in 0..REFERENCES {
             match next {
                 Some(Value::Bool(false)) => {
-                    view.keywords.insert("not", &ANYTHING);
+                    never = true;
                     break;
                 }
                 Some(Value::Object(keywords)) => {
@@ -159,8 +163,17 @@ impl<'a> View<'a> {
             }
         }
         view.keywords.retain(|name, _| !FRAME.contains(name));
-        view.types = view.declared_types();
+        view.types = if never {
+            Types::NONE
+        } else {
+            view.declared_types()
+        };
         view
+    }
+
+    /// Tells whether any value fits and nothing is said about it.
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.keywords.is_empty() && self.types == Types::ANY
     }
 
     /// Returns what a keyword holds.
