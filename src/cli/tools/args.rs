@@ -34,12 +34,64 @@ pub(crate) enum Tools {
         #[arg(long)]
         json: bool,
     },
+    /// Tell what each provider's dialect of JSON Schema keeps of each tool
+    Check(Check),
+    /// Print the definition of a tool as a provider gets it
+    Schema(Schema),
     /// List what deserves a person's eye: effects, reach, secrets, approvals, origin
     Audit(Audit),
     /// Write down what callers rely on, for a later `diff`
     Snapshot(Snapshot),
     /// Compare the tools with a snapshot: breaking, additive, wording
     Diff(Diff),
+}
+
+/// What `tools check` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  claw tools check                                every tool in every dialect
+  claw tools check weather                        one tool
+  claw tools check --for openai-strict,gemini     the dialects you ship for
+
+What a dialect cannot say is left to the description, and checked all the same when a call comes.
+
+Exit codes:
+  0  every tool can be sent
+  1  a dialect refuses one")]
+pub(crate) struct Check {
+    /// The tools; all of them when none is named
+    pub(super) names: Vec<String>,
+    /// Look at these dialects only
+    #[arg(long = "for", value_name = "DIALECT", value_delimiter = ',')]
+    pub(super) dialects: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What `tools schema` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  claw tools schema weather                        as declared
+  claw tools schema weather --for openai-strict    as OpenAI gets it in strict mode
+  claw tools schema weather --for prompt           as a model without tool calling reads it
+
+Exit codes:
+  0  printed
+  1  the dialect refuses the tool")]
+pub(crate) struct Schema {
+    /// The tool
+    pub(super) name: String,
+    /// For whom: json-schema, openai, openai-strict, anthropic, gemini, mcp, prompt and others
+    #[arg(
+        long = "for",
+        value_name = "DIALECT",
+        default_value = "json-schema",
+        hide_default_value = true
+    )]
+    pub(super) dialect: String,
 }
 
 /// What `tools audit` takes.

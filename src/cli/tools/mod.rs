@@ -3,9 +3,11 @@
 mod args;
 mod audit;
 mod call;
+mod check;
 mod contract;
 mod diff;
 mod list;
+mod schema;
 mod show;
 mod snapshot;
 
@@ -53,6 +55,8 @@ pub(crate) async fn tools(program: Program, args: &Args, command: Tools) -> Resu
         }
         Tools::Audit(audit) => audit::audit(&program, &Setup::new(&program, args)?, &audit),
         // No settings below: what the program offers to callers is the same on every machine.
+        Tools::Check(check) => check::check(&linked(&program)?, &check),
+        Tools::Schema(schema) => schema::schema(&linked(&program)?, &schema),
         Tools::Snapshot(snapshot) => snapshot::snapshot(&linked(&program)?, &snapshot),
         Tools::Diff(diff) => diff::diff(&linked(&program)?, &diff),
     }
