@@ -42,8 +42,10 @@ impl Setup {
     pub(crate) fn of(program: &Program, config: Config) -> Result<Self, Failure> {
         let policy = config.policy.policy();
         let profile = config.policy.profile.unwrap_or_default();
-        let tools = linked(program)?
-            .filtered(|tool| profile.offers(&tool.spec().group) && policy.offers(tool));
+        let tools = linked(program)?.filtered(|tool| {
+            let spec = tool.spec();
+            !spec.hidden && profile.offers(&spec.group) && policy.offers(tool)
+        });
         let folder = match &config.workspace {
             Some(folder) => folder.clone(),
             None => std::env::current_dir()?,
@@ -72,6 +74,9 @@ impl Setup {
     pub(crate) fn why_not(&self, tool: &Tool) -> String {
         if !self.policy.offers(tool) {
             return self.policy.rule(tool).rule;
+        }
+        if tool.spec().hidden {
+            return "the tool is declared `hidden`".to_owned();
         }
         let profile = self.config.policy.profile.unwrap_or_default();
         format!(
@@ -130,10 +135,11 @@ impl Setup {
 
 /// Returns every tool of the program, offered or not.
 pub(crate) fn linked(program: &Program) -> Result<Toolset, Failure> {
-    Ok(match &program.tools {
+    let tools = match &program.tools {
         Some(tools) => tools.clone(),
         None => Toolset::linked()?,
-    })
+    };
+    Ok(tools.with(program.more.iter().cloned())?)
 }
 
 /// What the model is told when nobody says otherwise. No date: it would change the prompt's prefix every day.

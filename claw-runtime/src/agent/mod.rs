@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::provider::{Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
 use crate::session::{MemoryStore, SessionStore, StoreError, View};
-use crate::tool::{StateMap, Workspace};
+use crate::tool::{StateMap, Tool, Tools, Workspace};
 
 /// A model, the tools it may use and the rules it works under. Cheap to clone; sessions share it.
 ///
@@ -66,6 +66,7 @@ struct Model {
 pub struct AgentBuilder {
     models: Vec<Model>,
     tools: Toolset,
+    more: Vec<Arc<Tool>>,
     system: Arc<str>,
     state: StateMap,
     policy: Policy,
@@ -97,6 +98,7 @@ impl Agent {
         AgentBuilder {
             models: Vec::new(),
             tools: Toolset::default(),
+            more: Vec::new(),
             system: "".into(),
             state: StateMap::default(),
             policy: Policy::default(),
@@ -194,6 +196,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds the tools of a `#[tools] impl`, which work on `value`.
+    pub fn toolset<T: Tools>(mut self, value: T) -> Self {
+        self.more.extend(Tool::all_of::<T>());
+        self.state(value)
+    }
+
     /// Sets the standing instructions.
     pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
         self.system = text.into();
@@ -252,12 +260,13 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// Fails without a model, and when a tool misses its state.
+    /// Fails without a model, when two tools have one name, and when a tool misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
             return Err(AgentError::NoModel);
         }
-        let tools = self.tools.filtered(|tool| self.policy.offers(tool));
+        let tools = self.tools.with(self.more)?;
+        let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
         Ok(Agent {
             inner: Arc::new(Inner {

@@ -5,9 +5,14 @@
 //! JSON Schema read back into a tree, for tools of this program and for tools that arrive at run time alike;
 //! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
 
+pub(crate) mod bounds;
 pub(crate) mod cursor;
+pub(crate) mod format;
 pub(crate) mod input;
+pub(crate) mod literal;
 pub(crate) mod node;
+pub(crate) mod normalise;
+pub(crate) mod pattern;
 pub(crate) mod render;
 pub(crate) mod slot;
 mod types;
@@ -27,10 +32,12 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::{Bounds, Num};
 pub use coerce::Coerce;
 pub use cursor::Cursor;
 pub use input::{State, ToolInput};
-pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
+pub use node::{Example, Foreign, Kind, Named, Node, Preset, Property, Source};
+pub use pattern::Pattern;
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
 pub(crate) use tree::resolve;

@@ -29,12 +29,21 @@ pub(super) struct Contract {
 pub(super) struct Terms {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) title: String,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) aliases: BTreeSet<String>,
+    pub(super) version: u32,
     pub(super) description: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) group: String,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) tags: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) hidden: bool,
     pub(super) effect: Effect,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) destructive: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) open_world: bool,
     pub(super) approve: Approval,
     pub(super) coerce: Coercion,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +61,8 @@ pub(super) struct Terms {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) secrets: BTreeSet<String>,
     pub(super) input_schema: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) output_schema: Option<Value>,
 }
 
 /// What the declaration says about approval, the most willing first.
@@ -61,6 +72,8 @@ pub(super) enum Approval {
     Never,
     /// By effect.
     Policy,
+    /// By a function of the tool.
+    Function,
     Ask,
     Always,
 }
@@ -79,6 +92,7 @@ impl Approval {
         match self {
             Self::Never => "never",
             Self::Policy => "by effect",
+            Self::Function => "by a function",
             Self::Ask => "ask",
             Self::Always => "always",
         }
@@ -114,13 +128,19 @@ impl Terms {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self {
             title: spec.title.to_string(),
+            aliases: set(spec.aliases),
+            version: spec.version,
             description: spec.description.to_string(),
             group: spec.group.to_string(),
+            tags: set(spec.tags),
+            hidden: spec.hidden,
             effect: spec.effect,
             destructive: spec.destructive,
+            open_world: spec.open_world,
             approve: match spec.approve {
                 Approve::Never => Approval::Never,
                 Approve::Policy => Approval::Policy,
+                Approve::When(_) => Approval::Function,
                 Approve::Ask => Approval::Ask,
                 _ => Approval::Always,
             },
@@ -139,6 +159,9 @@ impl Terms {
             secret: set(spec.secret),
             secrets: set(spec.secrets),
             input_schema: tool.full_schema(),
+            output_schema: tool
+                .output_schema()
+                .and_then(|schema| serde_json::from_str(&schema).ok()),
         }
     }
 }

@@ -70,7 +70,11 @@ fn definition(dialect: &Dialect, tool: &Tool, name: &str, lowered: &Lowered) -> 
             if !spec.title.is_empty() {
                 members.insert(1, ("title", json!(spec.title)));
             }
-            ("inputSchema", vec![("annotations", annotations(tool))])
+            let output = tool.output_schema();
+            let output = output.and_then(|schema| serde_json::from_str(&schema).ok());
+            let mut behind = vec![("annotations", annotations(tool))];
+            behind.extend(output.map(|schema| ("outputSchema", schema)));
+            ("inputSchema", behind)
         }
         "gemini" => ("parametersJsonSchema", vec![]),
         "json-schema" => ("input_schema", vec![]),
@@ -108,5 +112,6 @@ fn annotations(tool: &Tool) -> Value {
         "readOnlyHint": spec.effect.is_harmless(),
         "destructiveHint": spec.destructive,
         "idempotentHint": spec.effect != Effect::Once,
+        "openWorldHint": spec.open_world || !spec.net.is_empty(),
     })
 }

@@ -243,6 +243,8 @@ pub(super) struct Text {
     pub(super) shortest: Option<usize>,
     pub(super) longest: Option<usize>,
     pub(super) pattern: Option<Regex>,
+    /// The format that is checked; `format` alone only describes.
+    pub(super) format: Option<String>,
 }
 
 /// Rules for numbers.

@@ -295,8 +295,15 @@ fn text(keywords: &Json<'_>) -> Option<Box<Text>> {
             .member("pattern")
             .and_then(Json::as_str)
             .and_then(pattern),
+        format: keywords
+            .member("x-format")
+            .and_then(Json::as_str)
+            .map(str::to_owned),
     };
-    let asks = text.shortest.is_some() || text.longest.is_some() || text.pattern.is_some();
+    let asks = text.shortest.is_some()
+        || text.longest.is_some()
+        || text.pattern.is_some()
+        || text.format.is_some();
     asks.then(|| Box::new(text))
 }
 

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::schema::bounds::{Bounds, Num};
 use crate::schema::cursor::Cursor;
 use crate::schema::input::ToolInput;
-use crate::schema::node::{Bounds, Kind, Node, Num};
+use crate::schema::node::{Kind, Node};
 use crate::tool::Reject;
 
 macro_rules! integers {
@@ -378,7 +379,7 @@ impl<T: ToolInput> ToolInput for Vec<T> {
     }
 
     fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_len(|| self.len())
+        bounds.allows_len(|| self.len()) && bounds.allows_items(self)
     }
 
     fn to_json(&self) -> Option<Value> {
@@ -398,7 +399,7 @@ impl<T: ToolInput, const N: usize> ToolInput for [T; N] {
     }
 
     fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_len(|| N)
+        bounds.allows_len(|| N) && bounds.allows_items(self)
     }
 
     fn to_json(&self) -> Option<Value> {
@@ -425,7 +426,11 @@ macro_rules! sets {
             }
 
             fn fits(&self, bounds: &Bounds) -> bool {
-                bounds.allows_len(|| self.len())
+                bounds.allows_len(|| self.len()) && bounds.allows_items(self)
+            }
+
+            fn to_json(&self) -> Option<Value> {
+                self.iter().map(T::to_json).collect()
             }
         }
     )*};
@@ -456,6 +461,11 @@ macro_rules! maps {
             fn fits(&self, bounds: &Bounds) -> bool {
                 bounds.allows_len(|| self.len())
             }
+
+            fn to_json(&self) -> Option<Value> {
+                let member = |(name, value): (&String, &V)| Some((name.clone(), value.to_json()?));
+                self.iter().map(member).collect::<Option<serde_json::Map<_, _>>>().map(Value::Object)
+            }
         }
     )*};
 }
@@ -485,6 +495,12 @@ macro_rules! tuples {
                     return Err(cursor.reject("an array that is too long"));
                 }
                 Ok(tuple)
+            }
+
+            fn to_json(&self) -> Option<Value> {
+                #[allow(non_snake_case)]
+                let ($($t,)*) = self;
+                Some(Value::Array(vec![$($t.to_json()?),*]))
             }
         }
     )*};

@@ -53,6 +53,7 @@ pub(super) fn about(tool: &Tool, ruling: &Ruling) -> Vec<String> {
         };
         found.push(format!("{what}, and runs without asking ({})", ruling.rule));
     }
+    let reaches_out = spec.open_world || spec.group == "web";
     let names = arguments(tool);
     let undeclared = |words: &[&str], declared: &[&[&str]]| -> Vec<String> {
         let is_declared = |name: &str| declared.iter().any(|names| names.contains(&name));
@@ -68,8 +69,8 @@ pub(super) fn about(tool: &Tool, ruling: &Ruling) -> Vec<String> {
         found.push(format!(
             "{names} reads like an address; declare it with `net(…)`"
         ));
-    } else if spec.group == "web" && spec.net.is_empty() {
-        found.push("in group `web` without `net(…)`: where it goes is not declared".to_owned());
+    } else if reaches_out && spec.net.is_empty() {
+        found.push("reaches the open world; no `net(…)` says where".to_owned());
     }
     let paths = undeclared(&PATHS, &[spec.reads, spec.writes]);
     if !paths.is_empty() {
@@ -85,7 +86,7 @@ pub(super) fn about(tool: &Tool, ruling: &Ruling) -> Vec<String> {
             "{names} reads like a secret; `#[arg(secret)]` masks it"
         ));
     }
-    if !spec.secrets.is_empty() && (!spec.net.is_empty() || spec.group == "web") {
+    if !spec.secrets.is_empty() && (reaches_out || !spec.net.is_empty()) {
         found.push("is given secrets and reaches the network".to_owned());
     }
     found

@@ -2,7 +2,7 @@
 
 mod concern;
 
-use claw_runtime::tool::Tool;
+use claw_runtime::tool::{Approve, Tool};
 use serde::Serialize;
 
 use super::args::Audit;
@@ -58,6 +58,7 @@ struct Record {
     name: String,
     effect: &'static str,
     destructive: bool,
+    open_world: bool,
     verdict: Verdict,
     /// Why.
     rule: String,
@@ -65,6 +66,8 @@ struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<String>,
     group: String,
+    tags: &'static [&'static str],
+    aliases: &'static [&'static str],
     timeout_ms: u64,
     reads: &'static [&'static str],
     writes: &'static [&'static str],
@@ -103,11 +106,17 @@ impl Record {
             name: tool.name().to_owned(),
             effect: spec.effect.as_str(),
             destructive: spec.destructive,
+            open_world: spec.open_world,
             verdict: ruling.verdict,
-            rule: ruling.rule.clone(),
+            rule: match spec.approve {
+                Approve::When(_) => format!("{}; its function decides on each call", ruling.rule),
+                _ => ruling.rule.clone(),
+            },
             offered,
             why_not: (!offered).then(|| setup.why_not(tool)),
             group: spec.group.to_string(),
+            tags: spec.tags,
+            aliases: spec.aliases,
             timeout_ms: u64::try_from(setup.timeout(tool).as_millis()).unwrap_or(u64::MAX),
             reads: spec.reads,
             writes: spec.writes,
@@ -133,13 +142,16 @@ impl Record {
     /// Returns the tool in two or three lines: what it does and whether it asks, where it is from, what it touches.
     fn rows(&self, width: usize) -> String {
         let indent = width + 2;
-        let destructive = if self.destructive {
-            ", destructive"
-        } else {
-            ""
-        };
-        let ruling = format!("{}: {}", word(self.verdict), self.rule);
-        let first = format!("{}{destructive}; {ruling}", self.effect);
+        let mut does = self.effect.to_owned();
+        for (word, is) in [
+            ("destructive", self.destructive),
+            ("open world", self.open_world),
+        ] {
+            if is {
+                does.push_str(&format!(", {word}"));
+            }
+        }
+        let first = format!("{does}; {}: {}", word(self.verdict), self.rule);
         let origin = self.origin.as_ref().map_or_else(
             || "added at run time".to_owned(),
             |origin| format!("{} {}:{}", origin.package, origin.file, origin.line),
@@ -157,6 +169,8 @@ impl Record {
             ("net", self.net),
             ("masked", self.secret),
             ("secrets", self.secrets),
+            ("tags", self.tags),
+            ("also called", self.aliases),
         ] {
             if !names.is_empty() {
                 touches.push(format!("{what} {}", names.join(", ")));

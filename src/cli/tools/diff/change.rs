@@ -26,8 +26,7 @@ impl Kind {
         }
     }
 
-    /// Returns what the same change means for those who read a result in place of writing arguments.
-    #[cfg(test)]
+    /// Returns what the same change means for those who read a value in place of writing it.
     pub(super) const fn mirrored(self) -> Self {
         match self {
             Self::Breaking => Self::Additive,

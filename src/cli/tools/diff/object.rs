@@ -69,7 +69,11 @@ pub(super) fn compare<'a>(
             match before.rest {
                 Rest::Of(rest) => comparison.schemas(rest, schema, &at),
                 _ if required => {}
-                _ => comparison.changes.add(Kind::Additive, &at, "new, optional"),
+                // Readers pass over what they do not know.
+                _ => {
+                    let kind = comparison.either_way(Kind::Additive);
+                    comparison.changes.add(kind, &at, "new, optional");
+                }
             }
             if required {
                 let what = "new, and required";
@@ -128,7 +132,8 @@ fn kept<'a>(
         (Some((heir, _)), None) => format!("removed; `{heir}` looks like it under a new name"),
         _ => "removed".to_owned(),
     };
-    comparison.changes.add(Kind::Breaking, &here, what);
+    let kind = comparison.either_way(Kind::Breaking);
+    comparison.changes.add(kind, &here, what);
     None
 }
 

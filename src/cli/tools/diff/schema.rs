@@ -46,7 +46,22 @@ const UNDERSTOOD: &[&str] = &[
 
 /// Returns what changed from one schema of arguments to a later one.
 pub(super) fn compare(old: &Value, new: &Value) -> Vec<Change> {
+    compare_as(false, old, new)
+}
+
+/// Returns what changed from one schema of results to a later one. Callers read results, so more values are breaking.
+pub(super) fn compare_results(old: &Value, new: &Value) -> Vec<Change> {
+    let mut changes = compare_as(true, old, new);
+    for change in &mut changes {
+        change.kind = change.kind.mirrored();
+        change.at.insert_str(0, "result");
+    }
+    changes
+}
+
+fn compare_as(results: bool, old: &Value, new: &Value) -> Vec<Change> {
     let mut comparison = Comparison {
+        results,
         old,
         new,
         met: HashSet::new(),
@@ -61,6 +76,8 @@ pub(super) fn compare(old: &Value, new: &Value) -> Vec<Change> {
 
 /// A comparison of two documents.
 pub(super) struct Comparison<'a> {
+    /// Whether the kinds are mirrored in the end.
+    results: bool,
     old: &'a Value,
     new: &'a Value,
     /// Pairs that were reached by a reference.
@@ -78,6 +95,11 @@ impl<'a> Comparison<'a> {
     pub(super) fn schemas(&mut self, old: &'a Value, new: &'a Value, at: &str) {
         let (old, new) = (self.old_view(old), self.new_view(new));
         self.views(&old, &new, at);
+    }
+
+    /// Returns what comes out as `kind` for arguments and results alike.
+    pub(super) fn either_way(&self, kind: Kind) -> Kind {
+        if self.results { kind.mirrored() } else { kind }
     }
 
     pub(super) fn old_view(&self, schema: &'a Value) -> View<'a> {

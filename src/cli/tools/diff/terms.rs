@@ -21,20 +21,36 @@ pub(in crate::cli::tools) fn compare(
             differing.insert(name.to_owned(), changes);
         }
     };
+    let mut renamed = BTreeSet::new();
     for (name, old) in &before.tools {
-        match after.tools.get(name) {
-            Some(new) => note(name, tool(old, new)),
-            None => note(name, removed(old, before, after)),
+        if let Some(new) = after.tools.get(name) {
+            note(name, tool(old, new));
+        } else if let Some((heir, new)) = heir(name, before, after) {
+            let mut changes = Changes::default();
+            let what = format!("now named `{heir}`, and still called as `{name}`");
+            changes.add(Kind::Additive, "", what);
+            changes.0.extend(tool(old, new));
+            note(name, changes.0);
+            renamed.insert(heir);
+        } else {
+            note(name, removed(old, before, after));
         }
     }
     for name in after.tools.keys() {
-        if !before.tools.contains_key(name) {
+        if !before.tools.contains_key(name) && !renamed.contains(name) {
             let mut changes = Changes::default();
             changes.add(Kind::Additive, "", "new tool");
             note(name, changes.0);
         }
     }
     differing
+}
+
+/// Returns the new tool that is still called by the name of a former one.
+fn heir<'c>(name: &str, before: &Contract, after: &'c Contract) -> Option<(&'c String, &'c Terms)> {
+    let is_new = |heir: &str| !before.tools.contains_key(heir);
+    let mut tools = after.tools.iter();
+    tools.find(|(heir, new)| is_new(heir) && new.aliases.contains(name))
 }
 
 /// Tells that a tool is gone, and which new one looks like it.
@@ -63,23 +79,44 @@ fn tool(old: &Terms, new: &Terms) -> Vec<Change> {
     words(old, new, &mut changes);
     effects(old, new, &mut changes);
     rules(old, new, &mut changes);
-    changes
-        .0
-        .extend(schema::compare(&old.input_schema, &new.input_schema));
+    let arguments = schema::compare(&old.input_schema, &new.input_schema);
+    changes.0.extend(arguments);
+    match (&old.output_schema, &new.output_schema) {
+        (None, None) => {}
+        (None, Some(_)) => changes.add(Kind::Additive, "result", "has a schema"),
+        (Some(_), None) => changes.add(Kind::Breaking, "result", "has no schema any more"),
+        (Some(old), Some(new)) => changes.0.extend(schema::compare_results(old, new)),
+    }
     changes.0
 }
 
 fn words(old: &Terms, new: &Terms, changes: &mut Changes) {
-    if old.title != new.title {
-        changes.from_to(Kind::Wording, "", "title", &old.title, &new.title);
+    for (what, before, after) in [
+        ("title", &old.title, &new.title),
+        ("description", &old.description, &new.description),
+    ] {
+        if before != after {
+            changes.from_to(Kind::Wording, "", what, before, after);
+        }
     }
-    if old.description != new.description {
-        let (before, after) = (&old.description, &new.description);
-        changes.from_to(Kind::Wording, "", "description", before, after);
+    if old.version != new.version {
+        changes.from_to(Kind::Wording, "", "version", old.version, new.version);
+    }
+    let list = |tags: &BTreeSet<String>| tags.iter().cloned().collect::<Vec<_>>().join(", ");
+    if old.tags != new.tags {
+        let (before, after) = (list(&old.tags), list(&new.tags));
+        changes.from_to(Kind::Wording, "", "tags", before, after);
     }
     if old.group != new.group {
         // A profile or a rule that names the group covers other tools than it did.
         changes.from_to(Kind::Breaking, "", "group", &old.group, &new.group);
+    }
+    for name in old.aliases.difference(&new.aliases) {
+        let what = format!("no longer called as `{name}`");
+        changes.add(Kind::Breaking, "", what);
+    }
+    for name in new.aliases.difference(&old.aliases) {
+        changes.add(Kind::Additive, "", format!("also called as `{name}`"));
     }
 }
 
@@ -95,13 +132,29 @@ fn effects(old: &Terms, new: &Terms, changes: &mut Changes) {
         let (before, after) = (old.effect.as_str(), new.effect.as_str());
         changes.from_to(kind, "", "effect", before, after);
     }
-    if let Some(kind) = more(old.destructive, new.destructive) {
-        let what = if new.destructive {
-            "may destroy something"
-        } else {
-            "destroys nothing any more"
-        };
-        changes.add(kind, "", what);
+    for (before, after, yes, no) in [
+        (
+            old.destructive,
+            new.destructive,
+            "may destroy something",
+            "destroys nothing any more",
+        ),
+        (
+            old.open_world,
+            new.open_world,
+            "reaches the open world",
+            "keeps to its own world",
+        ),
+        (
+            old.hidden,
+            new.hidden,
+            "hidden from models",
+            "shown to models",
+        ),
+    ] {
+        if let Some(kind) = more(before, after) {
+            changes.add(kind, "", if after { yes } else { no });
+        }
     }
     for (what, before, after) in [
         ("reads", &old.reads, &new.reads),
