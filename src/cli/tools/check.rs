@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::args::Check;
 use super::schema::dialect;
-use super::{Exit, Failure, Screen, WIDTH, chosen, json, text};
+use super::{Exit, Failure, Screen, WIDTH, chosen, counted, json, text};
 use crate::cli::terminal::{ASK, BAD, DIM, GOOD};
 
 /// Columns of a tool's name in the table.
@@ -265,12 +265,13 @@ impl Checked {
     }
 
     fn sum(&self) -> String {
-        let (tools, dialects) = (self.rows.len(), self.dialects.len());
+        let tools = counted(self.rows.len(), "tool");
+        let dialects = counted(self.dialects.len(), "dialect");
         let refused = match self.refusals() {
             0 => "nothing refused".to_owned(),
             some => format!("{some} refused"),
         };
-        format!("{tools} tools, {dialects} dialects: {refused}")
+        format!("{tools}, {dialects}: {refused}")
     }
 
     fn json(&self) -> Value {

@@ -90,3 +90,9 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Deny => "denied",
     }
 }
+
+/// Returns `1 tool` or `2 tools`.
+fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}

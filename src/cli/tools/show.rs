@@ -11,10 +11,14 @@ pub(super) fn describe(tool: &Tool, setup: &Setup) -> Value {
     let ruling = setup.policy.rule(tool);
     json!({
         "name": spec.name,
+        "title": spec.title,
+        "aliases": spec.aliases,
         "description": spec.description,
+        "tags": spec.tags,
         "group": spec.group,
         "effect": spec.effect,
         "destructive": spec.destructive,
+        "open_world": spec.open_world,
         "timeout_ms": setup.timeout(tool).as_millis() as u64,
         "verdict": ruling.verdict,
         "rule": ruling.rule,
@@ -24,6 +28,7 @@ pub(super) fn describe(tool: &Tool, setup: &Setup) -> Value {
         })),
         "parameters": tool.schema().signature(),
         "input_schema": schema(tool),
+        "output_schema": tool.output_schema().and_then(|schema| serde_json::from_str::<Value>(&schema).ok()),
     })
 }
 
@@ -48,6 +53,9 @@ pub(super) fn show(tool: &Tool, setup: &Setup, as_json: bool) -> Result<Exit, Fa
             format!("{}: {}", word(ruling.verdict), ruling.rule),
         ),
     ];
+    if !spec.aliases.is_empty() {
+        rows.push(("also called", spec.aliases.join(", ")));
+    }
     if spec.destructive {
         rows.push(("destructive", "yes".to_owned()));
     }

@@ -7,7 +7,7 @@ use claw_runtime::registry::Toolset;
 
 use super::args::Snapshot;
 use super::contract::{Contract, FORM};
-use super::{Exit, Failure, json};
+use super::{Exit, Failure, counted, json};
 use crate::cli::terminal::{GOOD, Screen};
 
 /// The largest snapshot that is read.
@@ -27,7 +27,11 @@ pub(super) fn snapshot(tools: &Toolset, args: &Snapshot) -> Result<Exit, Failure
             let what = if same { "unchanged" } else { "written" };
             screen.note(
                 GOOD,
-                &format!("✓ {}: {what}, {} tools", file.display(), tools.len()),
+                &format!(
+                    "✓ {}: {what}, {}",
+                    file.display(),
+                    counted(tools.len(), "tool")
+                ),
             );
         }
     }

@@ -6,7 +6,9 @@ use claw_runtime::tool::{Approve, Tool};
 use serde::Serialize;
 
 use super::args::Audit;
-use super::{Exit, Failure, Program, Screen, Setup, WIDTH, chosen, json, linked, text, word};
+use super::{
+    Exit, Failure, Program, Screen, Setup, WIDTH, chosen, counted, json, linked, text, word,
+};
 use crate::cli::terminal::{ASK, DIM};
 use claw_runtime::event::Verdict;
 
@@ -39,14 +41,14 @@ pub(super) fn audit(program: &Program, setup: &Setup, args: &Audit) -> Result<Ex
             screen.print(&format!("{}\n", text::wrapped(&line, 4, WIDTH)));
         }
     }
-    let (all, some) = (records.len(), concerned.len());
+    let (all, some) = (counted(records.len(), "tool"), concerned.len());
     let asking = records
         .iter()
         .filter(|record| record.verdict == Verdict::Ask);
     let asking = asking.count();
     screen.note(
         DIM,
-        &format!("{all} tools, {asking} of them ask first, {some} worth a look"),
+        &format!("{all}, {asking} of them ask first, {some} worth a look"),
     );
     screen.finish()?;
     Ok(Exit::Answered)

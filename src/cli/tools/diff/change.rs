@@ -61,7 +61,7 @@ impl Changes {
     }
 
     /// Adds a change from one value to another.
-    pub(super) fn from_to(
+    pub(super) fn between(
         &mut self,
         kind: Kind,
         at: &str,

@@ -127,7 +127,7 @@ fn kept<'a>(
         comparison.schemas(schema, rest, &here);
         return None;
     }
-    let mut heirs = fresh().filter(|(_, new)| **new == schema);
+    let mut heirs = fresh().filter(|(_, new)| nameless(new) == nameless(schema));
     let what = match (heirs.next(), heirs.next()) {
         (Some((heir, _)), None) => format!("removed; `{heir}` looks like it under a new name"),
         _ => "removed".to_owned(),
@@ -148,6 +148,15 @@ fn aliases<'a>(comparison: &mut Comparison<'a>, old: &'a Value, new: &'a Value, 
         let what = format!("also read as `{name}`");
         comparison.changes.add(Kind::Additive, at, what);
     }
+}
+
+/// Returns a property without the names it is read under.
+fn nameless(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(keywords) = schema.as_object_mut() {
+        keywords.remove("x-aliases");
+    }
+    schema
 }
 
 fn other_names(schema: &Value) -> BTreeSet<&str> {

@@ -157,7 +157,7 @@ impl<'a> Comparison<'a> {
             } else {
                 Kind::Breaking
             };
-            self.changes.from_to(kind, at, "type", old.types, new.types);
+            self.changes.between(kind, at, "type", old.types, new.types);
         }
         let common = old.types.both(new.types);
         if common.is_empty() {

@@ -96,20 +96,20 @@ fn words(old: &Terms, new: &Terms, changes: &mut Changes) {
         ("description", &old.description, &new.description),
     ] {
         if before != after {
-            changes.from_to(Kind::Wording, "", what, before, after);
+            changes.between(Kind::Wording, "", what, before, after);
         }
     }
     if old.version != new.version {
-        changes.from_to(Kind::Wording, "", "version", old.version, new.version);
+        changes.between(Kind::Wording, "", "version", old.version, new.version);
     }
     let list = |tags: &BTreeSet<String>| tags.iter().cloned().collect::<Vec<_>>().join(", ");
     if old.tags != new.tags {
         let (before, after) = (list(&old.tags), list(&new.tags));
-        changes.from_to(Kind::Wording, "", "tags", before, after);
+        changes.between(Kind::Wording, "", "tags", before, after);
     }
     if old.group != new.group {
         // A profile or a rule that names the group covers other tools than it did.
-        changes.from_to(Kind::Breaking, "", "group", &old.group, &new.group);
+        changes.between(Kind::Breaking, "", "group", &old.group, &new.group);
     }
     for name in old.aliases.difference(&new.aliases) {
         let what = format!("no longer called as `{name}`");
@@ -130,7 +130,7 @@ fn effects(old: &Terms, new: &Terms, changes: &mut Changes) {
     };
     if let Some(kind) = more(strength(old.effect), strength(new.effect)) {
         let (before, after) = (old.effect.as_str(), new.effect.as_str());
-        changes.from_to(kind, "", "effect", before, after);
+        changes.between(kind, "", "effect", before, after);
     }
     for (before, after, yes, no) in [
         (
@@ -191,18 +191,18 @@ fn names(
 fn rules(old: &Terms, new: &Terms, changes: &mut Changes) {
     if let Some(kind) = more(old.approve, new.approve) {
         let (before, after) = (old.approve.as_str(), new.approve.as_str());
-        changes.from_to(kind, "", "approval", before, after);
+        changes.between(kind, "", "approval", before, after);
     }
     if let Some(kind) = more(old.coerce, new.coerce) {
         let (before, after) = (old.coerce.as_str(), new.coerce.as_str());
-        changes.from_to(kind, "", "coercion", before, after);
+        changes.between(kind, "", "coercion", before, after);
     }
     let usual = Limits::default().call_timeout.as_millis();
     let millis = |timeout: Option<u64>| timeout.map_or(usual, u128::from);
     let (before, after) = (millis(old.timeout_ms), millis(new.timeout_ms));
     if let Some(kind) = more(after, before) {
         let ms = |millis: u128| format!("{millis} ms");
-        changes.from_to(kind, "", "timeout", ms(before), ms(after));
+        changes.between(kind, "", "timeout", ms(before), ms(after));
     }
 }
 

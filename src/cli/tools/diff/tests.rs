@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::change::{Change, Kind};
-use super::schema::compare;
+use super::schema::{compare, compare_results};
 
 /// Returns the changes in the words of the report.
 fn changes(old: &Value, new: &Value) -> Vec<String> {
@@ -327,6 +327,36 @@ fn words_are_wording_and_another_default_is_not() {
 }
 
 #[test]
+fn results_are_compared_from_the_other_side() {
+    let result = |properties: Value, required: &[&str]| {
+        json!({"type": "object", "properties": properties, "required": required,
+            "additionalProperties": false})
+    };
+    let old = result(
+        json!({"sky": {"enum": ["clear", "rain"]}, "celsius": {"type": "integer"}, "wind": {}, "old": {}}),
+        &["sky", "celsius", "wind", "old"],
+    );
+    let new = result(
+        json!({"sky": {"enum": ["clear"]}, "celsius": {"type": "number"}, "wind": {}, "new": {}, "more": {}}),
+        &["sky", "celsius", "new"],
+    );
+    let mut changes = compare_results(&old, &new);
+    changes.sort_by_key(|change| change.kind);
+    let found: Vec<String> = changes.iter().map(shown).collect();
+    assert_eq!(
+        found,
+        [
+            "breaking result/celsius: type | integer | number",
+            "breaking result/old: removed",
+            "breaking result/wind: optional now",
+            "additive result/sky: no longer takes \"rain\"",
+            "additive result/more: new, optional",
+            "additive result/new: new, and required",
+        ]
+    );
+}
+
+#[test]
 fn references_are_followed_once_round() {
     let tree = |leaf: Value| {
         json!({
@@ -461,8 +491,7 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            proptest::collection::btree_map("[ab]", inner, 0..3)
-                .prop_map(|members| Value::from_iter(members)),
+            proptest::collection::btree_map("[ab]", inner, 0..3).prop_map(Value::from_iter),
         ]
     })
 }
@@ -591,8 +620,7 @@ fn json_document() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(5, 40, 5, move |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            proptest::collection::btree_map(word(), inner, 0..5)
-                .prop_map(|members| Value::from_iter(members)),
+            proptest::collection::btree_map(word(), inner, 0..5).prop_map(Value::from_iter),
         ]
     })
 }

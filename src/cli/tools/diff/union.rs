@@ -57,7 +57,7 @@ pub(super) fn compare_parts<'a>(
         let what = "schemas in `allOf`";
         comparison
             .changes
-            .from_to(kind, at, what, before.len(), after.len());
+            .between(kind, at, what, before.len(), after.len());
     }
 }
 
