@@ -52,9 +52,10 @@ pub(crate) enum Tools {
 Examples:
   claw tools check                                every tool in every dialect
   claw tools check weather                        one tool
-  claw tools check --for openai-strict,gemini     the dialects you ship for
+  claw tools check --for openai-strict,gemini     these dialects
 
-What a dialect cannot say is left to the description, and checked all the same when a call comes.
+What a dialect cannot say is left to the description, and checked all the same
+when a call comes.
 
 Exit codes:
   0  every tool can be sent
@@ -116,7 +117,8 @@ Examples:
   claw tools snapshot tools.json      write it, and keep it under version control
   claw tools snapshot                 print it
 
-Settings do not change a snapshot: it holds every tool of the program, offered or not.")]
+Settings do not change a snapshot: it holds every tool of the program, offered
+or not.")]
 pub(crate) struct Snapshot {
     /// The file to write; standard output when left out
     pub(super) file: Option<PathBuf>,
@@ -126,11 +128,12 @@ pub(crate) struct Snapshot {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  claw tools diff tools.json              what changed since `claw tools snapshot tools.json`
-  claw tools diff tools.json --strict     in CI: new tools and parameters must be in the snapshot too
+  claw tools diff tools.json              what changed since the snapshot
+  claw tools diff tools.json --strict     in CI: what is new must be in it too
 
-Breaking: a call or a rule that was good may not be any more. Additive: more is possible than before.
-Wording: what models and people read.
+Breaking: a call or a rule that was good may not be any more.
+Additive: more is possible than before.
+Wording:  what models and people read.
 
 Exit codes:
   0  nothing breaking (with --strict: nothing breaking or additive)
