@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Every `#[tool]` function linked into the program is a tool of its agent. The program has `chat` (in a terminal),
-//! `run "prompt"` (one shot, `--json` for programs), `tools list|show|call` and `doctor`; its settings stand in
+//! `run "prompt"` (one shot, `--json` for programs), `tools` (list, call, check, audit, diff) and `doctor`; its settings stand in
 //! `claw.toml`, [see below](#settings).
 //!
 //! Programs with a surface of their own build an [`Agent`](agent::Agent) and open [`Session`](agent::Session)s:

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::exit::CODES;
+use super::tools::Tools;
 use crate::config::Sources;
 use crate::program::Program;
 
@@ -91,38 +92,6 @@ pub(crate) struct RunArgs {
     /// Print the answer only
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-/// What `tools` does.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
-    /// List the tools the model is offered
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show one tool: what is declared, and its schema
-    Show {
-        /// The tool
-        name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Validate arguments and run a tool, without a model
-    ///
-    /// Running it by hand is the approval: no rule of the policy applies.
-    Call {
-        /// The tool
-        name: String,
-        /// The arguments as a JSON object; `-` reads standard input
-        #[arg(default_value = "{}", hide_default_value = true)]
-        arguments: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// When to use colours.

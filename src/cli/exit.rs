@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub(crate) const CODES: &str = "\
 Exit codes:
   0    answered
-  1    failed for another reason
+  1    failed for another reason; `tools check` and `tools diff`: found something
   2    wrong usage or config
   3    no model is configured
   4    the model could not be reached or kept failing
@@ -21,6 +21,7 @@ Exit codes:
 pub(crate) enum Exit {
     Answered,
     Other,
+    Found,
     Usage,
     NoModel,
     ModelFailed,
@@ -34,7 +35,7 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Answered => 0,
-            Self::Other => 1,
+            Self::Other | Self::Found => 1,
             Self::Usage => 2,
             Self::NoModel => 3,
             Self::ModelFailed => 4,

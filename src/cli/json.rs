@@ -57,6 +57,65 @@ pub(crate) fn print(value: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
+/// Returns one value as indented JSON with sorted keys and a line feed at the end: equal values give equal text.
+pub(crate) fn pretty(value: &impl Serialize) -> io::Result<String> {
+    let mut value = serde_json::to_value(value)?;
+    value.sort_all_objects();
+    let mut text = escape(format!("{value:#}"));
+    text.push('\n');
+    Ok(text)
+}
+
+/// Returns compact JSON text indented, its members in the order they have.
+pub(crate) fn indented(json: &str) -> String {
+    let mut out = String::with_capacity(2 * json.len());
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let mut chars = json.chars().peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(c) = chars.next() {
+        if quoted {
+            out.push(c);
+            quoted = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+            continue;
+        }
+        match c {
+            '{' | '[' => {
+                out.push(c);
+                let empty = chars.next_if(|next| matches!(next, '}' | ']'));
+                match empty {
+                    Some(end) => out.push(end),
+                    None => {
+                        depth += 1;
+                        line(&mut out, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            ' ' | '\n' | '\r' | '\t' => {}
+            c => {
+                quoted = c == '"';
+                out.push(c);
+            }
+        }
+    }
+    let mut out = escape(out);
+    out.push('\n');
+    out
+}
+
 /// Escapes what JSON lets stand and a terminal obeys, which occurs in strings only.
 fn escape(json: String) -> String {
     if !json.contains(text::is_active) {
@@ -89,6 +148,15 @@ impl Observer for Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn indented_text_is_the_same_value(names in proptest::collection::vec(".{0,6}", 0..4), n: f64) {
+            let value = json!({"names": names, "b": {"none": [], "n": n, "empty": {}}, "a": [[names], "\\\""]});
+            let text = indented(&value.to_string());
+            proptest::prop_assert_eq!(text.trim_end(), escape(format!("{value:#}")));
+        }
+    }
 
     #[test]
     fn a_line_holds_no_control_character_and_the_same_value() {

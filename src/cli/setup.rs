@@ -45,8 +45,10 @@ impl Setup {
         let profile = config.policy.profile.unwrap_or_default();
         let tools = linked(program)?;
         check_patterns(&policy, &tools)?;
-        let tools =
-            tools.filtered(|tool| profile.offers(&tool.spec().group) && policy.offers(tool));
+        let tools = tools.filtered(|tool| {
+            let spec = tool.spec();
+            !spec.hidden && profile.offers(&spec.group) && policy.offers(tool)
+        });
         let folder = match &config.workspace {
             Some(folder) => folder.clone(),
             None => std::env::current_dir()?,
@@ -75,6 +77,9 @@ impl Setup {
     pub(crate) fn why_not(&self, tool: &Tool) -> String {
         if !self.policy.offers(tool) {
             return self.policy.rule(tool).rule;
+        }
+        if tool.spec().hidden {
+            return "the tool is declared `hidden`".to_owned();
         }
         let profile = self.config.policy.profile.unwrap_or_default();
         format!(

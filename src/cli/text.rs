@@ -46,6 +46,33 @@ pub(crate) fn line(text: &str, limit: usize) -> String {
     out
 }
 
+/// Returns `text` broken between words into lines of at most `width` columns, all but the first behind `indent` blanks,
+/// control characters visible. A word that is longer stands on a line of its own.
+pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    // The indent of what is given stays.
+    let start = text.len() - text.trim_start_matches(' ').len();
+    for (at, word) in text[start..].split_ascii_whitespace().enumerate() {
+        let word = visible(word);
+        let columns: usize = word.chars().map(|c| c.width().unwrap_or(1)).sum();
+        if at == 0 {
+            out.push_str(&text[..start]);
+            column = start;
+        } else if column + 1 + columns > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(&word);
+        column += columns;
+    }
+    out
+}
+
 /// Tells whether a terminal obeys the character in place of showing it; line feeds and tabs do no harm.
 pub(crate) fn is_active(c: char) -> bool {
     // Direction overrides reorder what stands beside them, so that a command reads as another one.
@@ -113,6 +140,15 @@ mod tests {
         assert_eq!(line("漢字漢字", 5), "漢字…");
         assert_eq!(line("漢字", 4), "漢字");
         assert_eq!(line(&"a\u{301}".repeat(99), 4), "a\u{301}a\u{301}…");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrapped("  one two three", 4, 9), "  one two\n    three");
+        assert_eq!(wrapped("漢字 漢字", 0, 8), "漢字\n漢字");
+        assert_eq!(wrapped("a\x1bb\nc", 0, 80), "a␛b c");
+        assert_eq!(wrapped("long-word x", 1, 3), "long-word\n x");
+        assert_eq!(wrapped("  ", 2, 8), "");
     }
 
     #[test]

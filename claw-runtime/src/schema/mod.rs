@@ -25,9 +25,9 @@ mod coerce;
 mod declaration;
 mod expected;
 mod foreign;
-mod json;
+pub(crate) mod json;
 mod number;
-mod reader;
+pub(crate) mod reader;
 pub(crate) mod report;
 mod signature;
 mod tree;
@@ -47,4 +47,5 @@ pub use node::{Example, Foreign, Kind, Named, Node, Preset, Property, Source, Wo
 pub use pattern::Pattern;
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
+pub(crate) use tree::resolve;
 pub use validate::{Note, Unknown, Valid, validate};

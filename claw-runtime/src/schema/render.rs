@@ -22,11 +22,13 @@ pub(crate) struct Rendered {
 /// Joins the schema of an object with these properties; examples that have a JSON form stand beside them.
 pub(crate) fn object(properties: &'static [Property], examples: &[Example]) -> Rendered {
     let mut text = Writer::document(properties, false, Vec::new());
-    let full = Writer::document(properties, true, Vec::new());
+    let mut full = Writer::document(properties, true, Vec::new());
     let examples: Vec<String> = examples.iter().filter_map(|of| example(of)).collect();
     if !examples.is_empty() {
-        text.out.truncate(text.out.len() - 1);
-        let _ = write!(text.out, ",\"examples\":[{}]}}", examples.join(","));
+        for out in [&mut text.out, &mut full.out] {
+            out.truncate(out.len() - 1);
+            let _ = write!(out, ",\"examples\":[{}]}}", examples.join(","));
+        }
     }
     Rendered {
         full: full.out,

@@ -194,6 +194,17 @@ impl Tool {
         self.parsed().json.clone()
     }
 
+    /// Returns the canonical schema with what only claw reads of it: `x-aliases`, the other names of a parameter.
+    pub fn full_schema(&self) -> Value {
+        match &self.body {
+            Body::Linked(entry) => {
+                let rendered = render::object(entry.properties, entry.examples);
+                serde_json::from_str(&rendered.full).expect("the renderer writes JSON")
+            }
+            Body::Dynamic { schema, .. } => schema.clone(),
+        }
+    }
+
     /// Returns the JSON Schema of results as text, for tools whose results are objects of a known type.
     pub fn output_schema(&self) -> Option<Arc<str>> {
         let Body::Linked(entry) = &self.body else {
@@ -230,15 +241,15 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let mut is_slow = true;
-            let (json, full, is_foreign) = match &self.body {
+            let (json, full, is_foreign, is_slow) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties, entry.examples);
-                    is_slow = rendered.slow;
                     let is_foreign = schema::holds_foreign(entry.properties);
-                    (rendered.text, rendered.full, is_foreign)
+                    (rendered.text, rendered.full, is_foreign, rendered.slow)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.to_string(), true),
+                Body::Dynamic { schema, .. } => {
+                    (schema.to_string(), schema.to_string(), true, true)
+                }
             };
             // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see declared names
             // only.
