@@ -293,6 +293,9 @@ impl<'a> Lowering<'a> {
         let value = self.at(&steps, |pass| pass.schema(pieces, depth + 1));
         let counts = ["minProperties", "maxProperties"];
         if self.dialect.maps == Maps::Kept {
+            if value.members.is_empty() {
+                return self.free(view);
+            }
             let op = Op::Object {
                 members: Vec::new(),
                 rest: Rest::Values(value.plan),
