@@ -159,6 +159,9 @@ pub enum Refs {
 }
 
 impl Dialect {
+    /// JSON Schema itself: nothing is lowered but the root, which is an object.
+    pub const CANONICAL: &'static Self = &table::WRITTEN;
+
     /// Returns the dialect of this name, or `None` when there is none.
     pub fn named(name: &str) -> Option<&'static Self> {
         DIALECTS.iter().find(|dialect| dialect.name == name)

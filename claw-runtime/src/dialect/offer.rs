@@ -79,11 +79,6 @@ impl Offer {
         self.tools.iter()
     }
 
-    /// Returns the name of a tool on the wire.
-    pub fn wire_name<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
-        self.names.wire(name)
-    }
-
     /// Returns the name of the tool that a service means.
     pub fn name<'n>(&'n self, wire: &'n str) -> &'n str {
         self.names.name(wire)
@@ -102,12 +97,13 @@ impl Offer {
         }
     }
 
-    /// Turns the arguments of an earlier call into what the model would have written.
-    pub fn encode<'t>(&self, name: &str, arguments: &'t str) -> Cow<'t, str> {
-        match self.index.get(name) {
-            Some(at) => self.tools[*at].lowered.encode(arguments),
-            None => arguments.into(),
-        }
+    /// Returns the name and the arguments of an earlier call as the model would have written them.
+    pub fn encode<'c>(&'c self, call: &'c ToolCall) -> (Cow<'c, str>, Cow<'c, str>) {
+        let arguments = match self.index.get(&call.name) {
+            Some(at) => self.tools[*at].lowered.encode(&call.arguments),
+            None => call.arguments.as_str().into(),
+        };
+        (self.names.wire(&call.name), arguments)
     }
 }
 

@@ -91,6 +91,8 @@ pub(super) struct Shape {
     pub(super) fields: Vec<Field>,
     /// Whether an object has no other fields.
     pub(super) closed: bool,
+    /// What the other fields are, where they are anything in particular.
+    pub(super) others: Option<Arc<Shape>>,
     pub(super) items: Option<Arc<Shape>>,
     /// Whether a list stands for a map.
     pub(super) is_map: bool,
@@ -115,6 +117,7 @@ impl Shape {
             members: None,
             fields: Vec::new(),
             closed: false,
+            others: None,
             items: None,
             is_map: false,
             any: Vec::new(),
@@ -238,6 +241,13 @@ impl<'p> Look<'p> {
                 None if field.required => return false,
                 None => {}
             }
+        }
+        if let Some(others) = &shape.others {
+            let mut entries = value.entries();
+            return entries.all(|(name, value)| {
+                let is_declared = shape.fields.iter().any(|field| field.name == name);
+                is_declared || self.fits(others, value)
+            });
         }
         !shape.closed || count <= known
     }

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// A schema sent as it is written: prompt text for the model.
-const WRITTEN: Dialect = Dialect {
+pub(super) const WRITTEN: Dialect = Dialect {
     name: "json-schema",
     about: "JSON Schema, draft 2020-12",
     strict: false,

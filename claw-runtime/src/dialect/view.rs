@@ -44,7 +44,7 @@ impl<'a> View<'a> {
         &'v self,
         keyword: &'v str,
     ) -> impl Iterator<Item = &'a Json<'a>> + 'v {
-        let is_union = matches!(keyword, "anyOf" | "oneOf");
+        let is_union = matches!(keyword, "anyOf" | "oneOf" | "nullable");
         self.pieces
             .iter()
             .filter(move |piece| !(piece.bare && is_union))
@@ -79,12 +79,9 @@ impl<'a> View<'a> {
     pub(super) fn kinds(&self) -> Option<Kinds> {
         let mut all = None;
         for piece in &self.pieces {
-            let Some(mut kinds) = piece.json.member("type").and_then(kinds) else {
+            let Some(kinds) = piece.json.member("type").and_then(kinds) else {
                 continue;
             };
-            if matches!(piece.json.member("nullable"), Some(Json::Bool(true))) {
-                kinds = kinds.and(Kinds::NULL);
-            }
             all = Some(all.map_or(kinds, |all: Kinds| all.common(kinds)));
         }
         all

@@ -22,8 +22,8 @@ use super::{Any, Census, Change, Dialect, Loss, Lowered, Null, Refs, Refused, wo
 use crate::schema::json::Json;
 use crate::schema::{reader, resolve};
 
-/// Deepest nesting of what comes out.
-const DEPTH: usize = 48;
+/// Deepest nesting of schemas. Each level may become six levels of JSON, of which readers take 128.
+const DEPTH: usize = 20;
 /// Most schemas that are looked at.
 const FUEL: usize = 20_000;
 /// How often a definition is put into itself before it ends as JSON text.
@@ -136,6 +136,8 @@ impl<'a> Lowering<'a> {
             };
             definitions.push((name.into(), Json::Object(low.members)));
         }
+        let used = used(&root.members, &definitions);
+        definitions.retain(|(name, _)| used.contains(name.as_ref()));
         if !definitions.is_empty() {
             root.members
                 .push(("$defs".into(), Json::Object(definitions)));
@@ -320,6 +322,15 @@ impl<'a> Lowering<'a> {
     }
 
     fn typed(&mut self, view: &View<'a>, depth: usize) -> Low {
+        let low = self.typed_not_null(view, depth);
+        // OpenAPI's word, in tools that were made from such a document.
+        match view.value("nullable") {
+            Some(Json::Bool(true)) => self.or_null(low),
+            _ => low,
+        }
+    }
+
+    fn typed_not_null(&mut self, view: &View<'a>, depth: usize) -> Low {
         self.complex(view);
         if view.never {
             self.lose("type", Change::Dropped);
@@ -494,6 +505,37 @@ impl<'a> Lowering<'a> {
     fn keeps(&self, keyword: Keywords) -> bool {
         self.dialect.keeps.has(keyword)
     }
+}
+
+/// Returns the names of the definitions that are referred to, from the root or from one that is.
+fn used(root: &Members, definitions: &Members) -> HashSet<String> {
+    fn look<'j>(json: &'j Json<'static>, names: &mut Vec<&'j str>) {
+        match json {
+            Json::Array(items) => items.iter().for_each(|item| look(item, names)),
+            Json::Object(members) => {
+                for (name, value) in members {
+                    match value {
+                        Json::String(text) if name == "$ref" => {
+                            names.extend(text.strip_prefix("#/$defs/"));
+                        }
+                        value => look(value, names),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut used = HashSet::new();
+    let mut open = Vec::new();
+    root.iter().for_each(|(_, json)| look(json, &mut open));
+    while let Some(name) = open.pop() {
+        if used.insert(name.to_owned())
+            && let Some((_, json)) = definitions.iter().find(|(known, _)| known == name)
+        {
+            look(json, &mut open);
+        }
+    }
+    used
 }
 
 /// What a schema says to readers.

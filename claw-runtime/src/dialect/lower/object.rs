@@ -21,6 +21,28 @@ struct Fields<'a> {
     others: Others<'a>,
 }
 
+/// What stands beside the properties of an object.
+struct Beside {
+    additional: Option<Json<'static>>,
+    /// The property that lists the others.
+    listed: Option<(String, Low)>,
+    rest: Rest,
+    own: Option<Arc<Shape>>,
+    wire: Option<Arc<Shape>>,
+}
+
+impl Beside {
+    fn only(additional: Option<Json<'static>>) -> Self {
+        Self {
+            additional,
+            listed: None,
+            rest: Rest::Values(super::SAME),
+            own: None,
+            wire: None,
+        }
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// Lowers the root, which is an object whatever is said of it.
     pub(super) fn root(&mut self) -> Low {
@@ -157,8 +179,8 @@ impl<'a> Lowering<'a> {
         }
         let is_closed = matches!(others, Others::Closed);
         let taken: HashSet<String> = written.iter().map(|(name, _)| name.to_string()).collect();
-        let (additional, listed, rest) = self.others(others, &taken, depth);
-        if let Some((name, low)) = listed {
+        let beside = self.beside_properties(others, &taken, depth);
+        if let Some((name, low)) = beside.listed {
             needed.push(Json::String(name.clone().into()));
             wire.push(field(&name, true, low.wire.clone()));
             written.push((name.into(), low.into_json()));
@@ -169,14 +191,16 @@ impl<'a> Lowering<'a> {
         if !needed.is_empty() || self.dialect.optional == Optional::Null {
             low.members.push(("required".into(), Json::Array(needed)));
         }
-        let wire_is_closed = matches!(additional, Some(Json::Bool(false)));
+        let wire_is_closed = matches!(beside.additional, Some(Json::Bool(false)));
+        let additional = beside.additional;
         low.members
             .extend(additional.map(|it| ("additionalProperties".into(), it)));
         let counts = ["minProperties", "maxProperties"];
         self.counted(view, counts, counts, "property", &mut low);
+        let rest = beside.rest;
         low.plan = self.plan.add(Op::Object { members, rest });
-        low.own = object_of(own, is_closed);
-        low.wire = object_of(wire, wire_is_closed);
+        low.own = object_of(own, is_closed, beside.own);
+        low.wire = object_of(wire, wire_is_closed, beside.wire);
         low
     }
 
@@ -211,74 +235,82 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lowers what may stand beside the properties: `additionalProperties`, or one more property that lists them.
-    fn others(
+    fn beside_properties(
         &mut self,
         others: Others<'a>,
         taken: &HashSet<String>,
         depth: usize,
-    ) -> (Option<Json<'static>>, Option<(String, Low)>, Rest) {
+    ) -> Beside {
         let closed = (self.dialect.closed != Closed::Never).then_some(Json::Bool(false));
-        let same = Rest::Values(super::SAME);
         let pieces = match others {
-            Others::Closed => return (closed, None, same),
+            Others::Closed => return Beside::only(closed),
             Others::Open if self.dialect.closed == Closed::Always => {
                 self.lose("additionalProperties", Change::Closed);
-                return (closed, None, same);
+                return Beside::only(closed);
             }
-            Others::Open => return (None, None, same),
+            Others::Open => return Beside::only(None),
             Others::Of(pieces) => pieces,
         };
         if self.dialect.maps == Maps::Plain {
             self.lose("additionalProperties", Change::Dropped);
-            return (None, None, same);
+            return Beside::only(None);
         }
         let low = self.at(&["additionalProperties"], |pass| {
             pass.schema(pieces, depth + 1)
         });
-        let plan = low.plan;
+        let (plan, own) = (low.plan, Some(low.own.clone()));
         if self.dialect.maps == Maps::Kept {
-            return (Some(low.into_json()), None, Rest::Values(plan));
+            return Beside {
+                rest: Rest::Values(plan),
+                own,
+                wire: Some(low.wire.clone()),
+                ..Beside::only(Some(low.into_json()))
+            };
         }
         let mut name = "additional_properties".to_owned();
         while taken.contains(&name) {
             name.push('_');
         }
         let listed = self.entries(low).closed("Further properties, by name.");
-        let rest = Rest::Listed {
-            wire: name.clone(),
-            plan,
-        };
-        (closed, Some((name, listed)), rest)
+        Beside {
+            rest: Rest::Listed {
+                wire: name.clone(),
+                plan,
+            },
+            listed: Some((name, listed)),
+            own,
+            ..Beside::only(closed)
+        }
     }
 
     /// Lowers an object whose keys are free.
     fn map(&mut self, view: &View<'a>, pieces: Vec<Piece<'a>>, depth: usize) -> Low {
-        let own = |value: &Low| {
-            // What the values are is told by the values: a shape has no word for it.
-            let _ = value;
-            Arc::new(Shape::of(Kinds::OBJECT))
-        };
         if self.dialect.maps == Maps::Plain {
             self.lose("additionalProperties", Change::Dropped);
             return self.free(view);
         }
         let steps = ["additionalProperties"];
         let value = self.at(&steps, |pass| pass.schema(pieces, depth + 1));
-        let own = own(&value);
         let counts = ["minProperties", "maxProperties"];
         if self.dialect.maps == Maps::Kept {
+            if value.members.is_empty() {
+                return self.free(view);
+            }
             let op = Op::Object {
                 members: Vec::new(),
                 rest: Rest::Values(value.plan),
             };
             let mut low = Low::typed("object", Kinds::OBJECT);
             low.plan = self.plan.add(op);
+            low.own = map_of(value.own.clone());
+            low.wire = map_of(value.wire.clone());
             let value = value.into_json();
             low.members.push(("additionalProperties".into(), value));
             self.counted(view, counts, counts, "property", &mut low);
             return low;
         }
         let plan = self.plan.add(Op::Map(value.plan));
+        let own = map_of(value.own.clone());
         let mut low = self.entries(value);
         self.counted(view, counts, ["minItems", "maxItems"], "entry", &mut low);
         low.plan = plan;
@@ -293,7 +325,7 @@ impl<'a> Lowering<'a> {
             field(VALUE, true, value.wire.clone()),
         ];
         let closed = self.dialect.closed != Closed::Never;
-        let entry = object_of(fields, closed);
+        let entry = object_of(fields, closed, None);
         let key = Low::typed("string", Kinds::STRING).into_json();
         let properties = vec![(KEY.into(), key), (VALUE.into(), value.into_json())];
         let names = [KEY, VALUE].map(|name| Json::String(name.into()));
@@ -361,12 +393,17 @@ fn field(name: &str, required: bool, shape: Arc<Shape>) -> Field {
     }
 }
 
-fn object_of(fields: Vec<Field>, closed: bool) -> Arc<Shape> {
+fn object_of(fields: Vec<Field>, closed: bool, others: Option<Arc<Shape>>) -> Arc<Shape> {
     Arc::new(Shape {
         fields,
         closed,
+        others,
         ..Shape::of(Kinds::OBJECT)
     })
+}
+
+fn map_of(value: Arc<Shape>) -> Arc<Shape> {
+    object_of(Vec::new(), false, Some(value))
 }
 
 /// The keywords that an object at the root writes itself.

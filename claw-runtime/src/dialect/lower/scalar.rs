@@ -150,10 +150,16 @@ impl<'a> Lowering<'a> {
                     self.lose("enum", Change::Described);
                     let what = words::members(&of_kind);
                     let mut low = self.anything(&what);
+                    low.own = Arc::new(Shape {
+                        members: Some(of_kind.iter().map(|member| canonical(member)).collect()),
+                        ..Shape::of(kind)
+                    });
                     if low.members.is_empty() {
                         low.members.push(("type".into(), Json::String(name.into())));
+                        if kind == Kinds::ARRAY {
+                            low.members.push(("items".into(), Json::Object(Vec::new())));
+                        }
                         low.notes.push(what);
-                        low.own = Arc::new(Shape::of(kind));
                         low.wire = low.own.clone();
                     }
                     lows.push(low);

@@ -224,7 +224,9 @@ impl<'a> Lowering<'a> {
 /// Tells whether a schema asks something of a value beside its unions.
 fn asks(schema: &Json<'_>) -> bool {
     schema.entries().any(|(name, _)| match name {
-        "anyOf" | "oneOf" | "allOf" | "$ref" | "$defs" | "description" | "default" => false,
+        "anyOf" | "oneOf" | "allOf" | "$ref" | "$defs" | "description" | "default" | "nullable" => {
+            false
+        }
         // A type alone is what the branches say again.
         name => Keywords::named(name).is_some_and(|keyword| !Keywords::REMARKS.has(keyword)),
     })

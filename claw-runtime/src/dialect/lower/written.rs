@@ -1,7 +1,7 @@
 //! Schemas that keep the form they are written in, without the keywords that are not kept.
 
 use super::object::ROOT;
-use super::{DEPTH, Low, Lowering, Members};
+use super::{Low, Lowering, Members};
 use crate::dialect::Change;
 use crate::dialect::keywords::{ALL, Keywords, Role, known};
 use crate::dialect::shape::Kinds;
@@ -18,9 +18,8 @@ impl<'a> Lowering<'a> {
         };
         let has =
             |members: &Members, keyword: &str| members.iter().any(|(name, _)| name == keyword);
-        if !has(&members, "type") {
-            members.insert(0, ("type".into(), Json::String("object".into())));
-        }
+        members.retain(|(name, _)| name != "type");
+        members.insert(0, ("type".into(), Json::String("object".into())));
         let combines = ["properties", "anyOf", "oneOf", "allOf", "$ref"];
         if !combines.iter().any(|keyword| has(&members, keyword)) {
             let at = members.iter().position(|(name, _)| name == "type");
@@ -118,6 +117,9 @@ impl<'a> Lowering<'a> {
         }
     }
 }
+
+/// Deepest nesting of schemas; each level is two of JSON.
+const DEPTH: usize = 48;
 
 /// Tells whether a value may stand under a keyword: services refuse, for one, the `exclusiveMinimum: true` of draft 4.
 fn fits(keyword: Keywords, value: &Json<'_>) -> bool {
