@@ -427,6 +427,7 @@ fn reported() -> Outcome<Report> {
 }
 
 /// Reports as declared.
+#[expect(clippy::needless_lifetimes, reason = "a named lifetime is the case")]
 #[tool(effect = pure)]
 async fn declared<'a>(
     /// A text.
