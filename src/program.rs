@@ -87,6 +87,8 @@ impl Program {
     }
 
     /// Runs the program on the arguments of the process.
+    ///
+    /// Installs a panic hook that keeps panics of tools to one line; `RUST_BACKTRACE` has them in full.
     pub fn main(self) -> ExitCode {
         crate::cli::main(self)
     }

@@ -215,3 +215,72 @@ fn a_foreign_type_says_what_is_wrong_with_it() {
         "/value: missing field `n` at line 1 column 2 at byte 9"
     );
 }
+
+/// Opens the door.
+#[tool(effect = pure)]
+fn open(
+    /// The pin.
+    #[arg(secret)]
+    pin: Pin,
+) -> u8 {
+    pin.0
+}
+
+/// Opens the window.
+#[tool(effect = pure)]
+fn open_window(
+    /// The pin.
+    pin: Pin,
+) -> u8 {
+    pin.0
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(try_from = "String")]
+struct Pin(u8);
+
+impl TryFrom<String> for Pin {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| format!("`{text}` is no pin"))
+    }
+}
+
+#[test]
+fn what_serde_says_of_a_value_is_clipped_and_never_of_a_secret_one() {
+    let value = format!("hunter2{}", "x".repeat(100_000));
+    let text = json!({"pin": value}).to_string();
+    let report = only(claw::tools![open]).validate(&text).unwrap_err();
+    assert_eq!(
+        report,
+        "Tool call to `open` was not run: /pin: a value of another form is expected at byte 7.\nSend the corrected call."
+    );
+    let report = only(claw::tools![open_window]).validate(&text).unwrap_err();
+    assert!(
+        report.contains("/pin: `hunter2x") && report.len() < 300,
+        "{report}"
+    );
+}
+
+#[test]
+fn notes_on_arguments_are_bounded_and_show_no_value_in_debug() {
+    let tool = only(claw::tools![add]);
+    let mut arguments = json!({"a": "1"});
+    for n in 0..1_000 {
+        arguments[format!("{n:03}\n{}", "z".repeat(500))] = json!("hunter2");
+    }
+    let valid = tool.validate(&arguments.to_string()).unwrap();
+    assert_eq!(valid.notes().len(), 11);
+    assert_eq!(valid.notes()[10], "and 991 more changes");
+    assert!(
+        valid
+            .notes()
+            .iter()
+            .all(|note| note.len() < 200 && !note.contains('\n'))
+    );
+    let valid = tool.validate(r#"{"a":41}"#).unwrap();
+    assert_eq!(format!("{valid:?}"), "ValidArguments { notes: [], .. }");
+}

@@ -63,8 +63,13 @@ impl Property {
 
     /// Returns the row of the property table.
     pub(crate) fn row(&self, p: &TokenStream) -> TokenStream {
-        let (name, via) = (&self.name, self.via(p));
         let description = self.description.as_deref().unwrap_or_default();
+        self.row_as(&self.name, description, p)
+    }
+
+    /// Returns the row under another name and description.
+    pub(crate) fn row_as(&self, name: &str, description: &str, p: &TokenStream) -> TokenStream {
+        let via = self.via(p);
         let source = quote_spanned!(self.ty.span()=> #via.source);
         let mut row = quote!(#p::Property::new(#name, #description, #source));
         if !self.arg.aliases.is_empty() {
@@ -73,6 +78,9 @@ impl Property {
         }
         if let Some(bounds) = self.bounds(p) {
             row.extend(quote!(.bounds(&#bounds)));
+        }
+        if self.arg.secret {
+            row.extend(quote!(.secret()));
         }
         if let Some(default) = &self.arg.default {
             let preset = match literal(default) {
@@ -270,7 +278,7 @@ fn literal(default: &Default) -> Option<String> {
 }
 
 /// Returns the expression of a default. Text and paths are converted: a constant `&str` may stand in for a `String`.
-fn value(default: &Default, p: &TokenStream) -> TokenStream {
+pub(crate) fn value(default: &Default, p: &TokenStream) -> TokenStream {
     match default {
         Default::OfType(span) => {
             quote_spanned!(*span=> ::core::default::Default::default())

@@ -1,7 +1,9 @@
 //! Runs one call: off the async threads where it blocks, with a deadline, so that a tool that panics or hangs takes
 //! neither the turn nor the process with it.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::Status;
-use crate::message::ContentBlock;
+use crate::message::{ContentBlock, Image};
 use crate::tool::{Effect, Prepared, Tool, ToolContext, ToolError, ToolOutput, ValidArguments};
 
 /// How long a stopped call may still take to clean up, for example to end a process tree.
@@ -18,6 +20,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How many abandoned blocking calls may still hang before further ones are refused.
 const MOST_ABANDONED: usize = 8;
+
+/// How much of images by value an output may hold, in bytes of base64: services take no more in one request.
+const MOST_IMAGE_BYTES: usize = 8 << 20;
 
 /// A call to run.
 pub(crate) struct Job {
@@ -55,7 +60,8 @@ enum End {
     TimedOut,
 }
 
-/// Runs a call to its end. Dropping the future stops an async tool at once.
+/// Runs a call to its end. Dropping the future cancels the call's token and stops an async tool at once; a thread that
+/// runs on is counted as abandoned.
 pub(crate) async fn run(job: Job) -> Finished {
     let Job {
         call,
@@ -81,13 +87,15 @@ pub(crate) async fn run(job: Job) -> Finished {
         };
     }
     let name = tool.name().to_owned();
-    let notes = arguments.notes().to_vec();
     let started = std::time::Instant::now();
+    let dropped = stop.clone().drop_guard();
     let end = if blocking {
-        run_blocking(tool, ctx, arguments, timeout, &stop, &abandoned).await
+        let call = run_blocking(tool, ctx, arguments, abandoned);
+        wait(call, timeout, &stop).await
     } else {
-        run_async(tool, ctx, arguments, timeout, &stop).await
+        wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
+    dropped.disarm();
     let (status, content) = match end {
         End::Returned(Ok(output)) => (Status::Ok, output.content),
         End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
@@ -110,13 +118,7 @@ pub(crate) async fn run(job: Job) -> Finished {
         elapsed_ms = started.elapsed().as_millis(),
         "call finished"
     );
-    let (mut content, whole) = bounded(content, output_chars);
-    if !notes.is_empty() {
-        content.push(ContentBlock::text(format!(
-            "Note on the arguments: {}.",
-            notes.join("; ")
-        )));
-    }
+    let (content, whole) = bounded(content, output_chars);
     Finished {
         call,
         status,
@@ -125,83 +127,74 @@ pub(crate) async fn run(job: Job) -> Finished {
     }
 }
 
-async fn run_async(
-    tool: Arc<Tool>,
-    ctx: ToolContext,
-    arguments: ValidArguments,
-    timeout: Duration,
-    stop: &CancellationToken,
-) -> End {
-    // A task of its own, so that a panic ends the task and not the turn.
-    let mut task = AbortOnDropHandle::new(tokio::spawn(async move {
+/// Runs a call on a task of its own, so that a panic ends the task and not the turn.
+async fn run_async(tool: Arc<Tool>, ctx: ToolContext, arguments: ValidArguments) -> End {
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
         match tool.call(&ctx, &arguments) {
             Prepared::Future(future) => future.await,
             Prepared::Done(outcome) => outcome,
             Prepared::Checked => Err(ToolError::new("the call was only checked")),
         }
     }));
-    let returned = |joined: Result<Outcome, tokio::task::JoinError>| match joined {
+    match task.await {
         Ok(outcome) => End::Returned(outcome),
-        Err(_) => End::Panicked,
-    };
-    let end = tokio::select! {
-        biased;
-        joined = &mut task => return returned(joined),
-        () = stop.cancelled() => End::Stopped,
-        () = tokio::time::sleep(timeout) => End::TimedOut,
-    };
-    stop.cancel();
-    match tokio::time::timeout(GRACE, &mut task).await {
-        // It had finished its work all the same.
-        Ok(Ok(Ok(output))) => End::Returned(Ok(output)),
-        _ => end,
-    }
-}
-
-async fn run_blocking(
-    tool: Arc<Tool>,
-    ctx: ToolContext,
-    arguments: ValidArguments,
-    timeout: Duration,
-    stop: &CancellationToken,
-    abandoned: &Arc<Abandoned>,
-) -> End {
-    let hold = Arc::new(Hold {
-        state: AtomicU8::new(RUNS),
-        abandoned: abandoned.clone(),
-    });
-    let held = hold.clone();
-    let mut task = tokio::task::spawn_blocking(move || {
-        let _held = Returned(held);
-        catch_unwind(AssertUnwindSafe(|| match tool.call(&ctx, &arguments) {
-            Prepared::Done(outcome) => outcome,
-            Prepared::Future(_) | Prepared::Checked => Err(ToolError::new("the call was not run")),
-        }))
-    });
-    let end = tokio::select! {
-        biased;
-        joined = &mut task => return returned(joined),
-        () = stop.cancelled() => End::Stopped,
-        () = tokio::time::sleep(timeout) => End::TimedOut,
-    };
-    stop.cancel();
-    match tokio::time::timeout(GRACE, &mut task).await {
-        Ok(joined) => match returned(joined) {
-            End::Returned(Ok(output)) => End::Returned(Ok(output)),
-            _ => end,
-        },
-        Err(_) => {
-            hold.give_up();
-            end
+        Err(error) => {
+            if let Ok(payload) = error.try_into_panic() {
+                leave(payload);
+            }
+            End::Panicked
         }
     }
 }
 
-fn returned(joined: Result<std::thread::Result<Outcome>, tokio::task::JoinError>) -> End {
-    match joined {
+/// Runs a call on a thread of its own. Dropping the future leaves the thread behind, counted.
+async fn run_blocking(
+    tool: Arc<Tool>,
+    ctx: ToolContext,
+    arguments: ValidArguments,
+    abandoned: Arc<Abandoned>,
+) -> End {
+    let hold = Arc::new(Hold {
+        state: AtomicU8::new(RUNS),
+        abandoned,
+    });
+    let free = Returned(hold.clone());
+    let _give_up = GiveUp(hold);
+    // One that still waits for a thread is not started any more when this is dropped.
+    let task = AbortOnDropHandle::new(tokio::task::spawn_blocking(move || {
+        let _free = free;
+        catch_unwind(AssertUnwindSafe(|| match tool.call(&ctx, &arguments) {
+            Prepared::Done(outcome) => outcome,
+            Prepared::Future(_) | Prepared::Checked => Err(ToolError::new("the call was not run")),
+        }))
+        .map_err(leave)
+    }));
+    match task.await {
         Ok(Ok(outcome)) => End::Returned(outcome),
         Ok(Err(_)) | Err(_) => End::Panicked,
     }
+}
+
+/// Waits for a call; one that is stopped or late gets a moment to clean up.
+async fn wait(call: impl Future<Output = End>, timeout: Duration, stop: &CancellationToken) -> End {
+    let mut call = pin!(call);
+    let end = tokio::select! {
+        biased;
+        end = &mut call => return end,
+        () = stop.cancelled() => End::Stopped,
+        () = tokio::time::sleep(timeout) => End::TimedOut,
+    };
+    stop.cancel();
+    match tokio::time::timeout(GRACE, call).await {
+        // It had finished its work all the same.
+        Ok(End::Returned(Ok(output))) => End::Returned(Ok(output)),
+        _ => end,
+    }
+}
+
+/// Leaves what a tool panicked with where it is: it is the tool's own, and dropping it may panic again.
+fn leave(payload: Box<dyn Any + Send>) {
+    std::mem::forget(payload);
 }
 
 /// Counts a thread from when its call is given up until the call returns.
@@ -228,7 +221,16 @@ impl Hold {
     }
 }
 
-/// Told when the thread is free again.
+/// Gives the call up, if it still runs, when nobody waits for it any more.
+struct GiveUp(Arc<Hold>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+/// Told when the thread is free again, or was never taken.
 struct Returned(Arc<Hold>);
 
 impl Drop for Returned {
@@ -239,9 +241,49 @@ impl Drop for Returned {
     }
 }
 
-/// Cuts the text blocks of an output to `limit` characters in all, keeping head and tail. Returns the whole text too
-/// when it had to be cut.
-fn bounded(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
+/// Keeps an output within bounds: text is cut to `limit` characters in all, keeping head and tail, and images and links that
+/// are too much are left out. Returns the whole text too when it had to be cut.
+fn bounded(mut content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
+    let left_out = leave_out(&mut content, limit);
+    let (mut content, whole) = cut(content, limit);
+    if left_out > 0 {
+        content.push(ContentBlock::text(format!(
+            "\n[… {left_out} images or links left out: an output holds at most {} MiB of images and {limit} characters of \
+             links …]",
+            MOST_IMAGE_BYTES >> 20
+        )));
+    }
+    (content, whole)
+}
+
+/// Takes out the images and links that are past the bounds, and what no tool can say. Returns how many images and links.
+fn leave_out(content: &mut Vec<ContentBlock>, limit: usize) -> usize {
+    /// What a block takes beside what it holds.
+    const FRAME: usize = 64;
+    let (mut images, mut links, mut left_out) = (MOST_IMAGE_BYTES, limit, 0);
+    content.retain(|block| {
+        let (room, size) = match block {
+            ContentBlock::Text { text } => return !text.is_empty(),
+            ContentBlock::Image(Image::Data { media_type, base64 }) => {
+                (&mut images, media_type.len() + base64.len())
+            }
+            ContentBlock::Image(Image::Url(url)) => (&mut links, url.len()),
+            ContentBlock::Resource { uri, description } => {
+                (&mut links, uri.len() + description.len())
+            }
+            _ => return false,
+        };
+        let rest = room.checked_sub(size + FRAME);
+        match rest {
+            Some(rest) => *room = rest,
+            None => left_out += 1,
+        }
+        rest.is_some()
+    });
+    left_out
+}
+
+fn cut(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
     let whole = crate::message::text_of(&content);
     let length = whole.chars().count();
     if length <= limit {
@@ -270,4 +312,64 @@ fn bounded(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Opti
             .filter(|block| !matches!(block, ContentBlock::Text { .. })),
     );
     (kept, Some(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(bytes: usize) -> ContentBlock {
+        ContentBlock::Image(Image::Data {
+            media_type: "image/png".to_owned(),
+            base64: "A".repeat(bytes),
+        })
+    }
+
+    fn link(length: usize) -> ContentBlock {
+        ContentBlock::Resource {
+            uri: "u".repeat(length),
+            description: String::new(),
+        }
+    }
+
+    #[test]
+    fn images_and_links_are_bounded_as_text_is() {
+        let small = vec![ContentBlock::text("seen"), image(1 << 20), link(100)];
+        assert_eq!(bounded(small.clone(), 300), (small, None));
+
+        let large = vec![
+            image(9 << 20),
+            ContentBlock::text("seen"),
+            link(1_000),
+            image(10),
+        ];
+        let (content, whole) = bounded(large, 300);
+        let note = "\n[… 2 images or links left out: an output holds at most 8 MiB of images and 300 characters of links …]";
+        let expected = [
+            ContentBlock::text("seen"),
+            image(10),
+            ContentBlock::text(note),
+        ];
+        assert_eq!((&content[..], whole), (&expected[..], None));
+
+        let (many, _) = bounded(vec![image(0); 200_000], 300);
+        assert!(many.len() < 140_000);
+        assert_eq!(
+            bounded(vec![ContentBlock::text(""); 1_000], 300),
+            (vec![], None)
+        );
+    }
+
+    #[test]
+    fn what_only_a_model_or_claw_can_say_is_no_output() {
+        let call = crate::message::ToolCall {
+            id: "c".to_owned(),
+            name: "f".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        assert_eq!(
+            bounded(vec![ContentBlock::ToolCall(call)], 300),
+            (vec![], None)
+        );
+    }
 }

@@ -60,6 +60,9 @@ pub enum Event {
         class: FailureClass,
         /// What was said.
         message: String,
+        /// After how many milliseconds the same model is asked again; absent when it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_ms: Option<u64>,
     },
     /// The model answered.
     Assistant {

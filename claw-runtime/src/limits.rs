@@ -73,6 +73,26 @@ impl Limits {
     /// broken stream is a round.
     pub fn most_requests(&self) -> u64 {
         let asked = 1 + u64::from(self.re_asks) + u64::from(self.empty_replies);
-        u64::from(self.rounds) * asked * u64::from(self.attempts.max(1)) + 2
+        u64::from(self.rounds)
+            .saturating_mul(asked)
+            .saturating_mul(u64::from(self.attempts.max(1)))
+            .saturating_add(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Limits;
+
+    #[test]
+    fn the_bound_of_requests_has_no_bound_of_its_own() {
+        assert_eq!(Limits::default().most_requests(), 50 * 4 * 4 + 2);
+        let limits = Limits {
+            rounds: u32::MAX,
+            re_asks: u32::MAX,
+            attempts: u32::MAX,
+            ..Limits::default()
+        };
+        assert_eq!(limits.most_requests(), u64::MAX);
     }
 }

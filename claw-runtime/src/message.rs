@@ -195,10 +195,12 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl std::ops::AddAssign for Usage {
+    /// Counts come from services and may be anything, so a sum stops at the greatest number.
     fn add_assign(&mut self, other: Self) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cached_tokens += other.cached_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.cached_tokens, other.cached_tokens);
+        add(&mut self.reasoning_tokens, other.reasoning_tokens);
     }
 }

@@ -6,14 +6,15 @@ pub use serde_json;
 
 pub use crate::schema::Coerce;
 pub use crate::schema::cursor::Cursor;
+pub use crate::schema::flatten::{Flat, Flatten, distinct};
 pub use crate::schema::input::{
-    Probe, State, ToolInput, Via, ViaSchemars, Way, field, owned, preset, unknown_variant,
-    unknown_word, variant, via,
+    Probe, Shapes, State, ToolInput, Via, ViaSchemars, Way, content, field, owned, preset, shape,
+    unknown_variant, unknown_word, variant, via,
 };
 pub use crate::schema::node::{
-    Bounds, Constraint, Kind, Named, Node, Num, Preset, Property, Source, takes,
+    Bounds, Constraint, Kind, Named, Node, Num, Preset, Property, Source, Words, takes,
 };
-pub use crate::schema::slot::{Known, Owned, Slot, With, members, parse};
+pub use crate::schema::slot::{Arg, Known, Owned, Slot, With, members, parse};
 pub use crate::tool::returns::{Otherwise, Out, Returned, Whole, convert, failure};
 pub use crate::tool::{
     Approve, Effect, Origin, Prepared, Reject, Shim, Spec, ToolContext, ToolDef, ToolEntry,

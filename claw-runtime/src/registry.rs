@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::schema::SchemaError;
 use crate::tool::{StateMap, Tool, ToolEntry};
 
 /// Tools by name, frozen: sorted, so that what a provider sees does not change from build to build.
@@ -34,6 +35,15 @@ pub enum RegistryError {
         first: String,
         /// Where the second is declared.
         second: String,
+    },
+    /// A tool's arguments could not be checked.
+    #[error("tool `{tool}` has a schema that cannot be used; leave the tool out or correct it")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// Where and why.
+        #[source]
+        error: SchemaError,
     },
     /// A tool needs state that the agent was not given.
     #[error("tool `{tool}` needs `State<{state}>`; none was given: add `.state(…)` to the agent")]
@@ -72,7 +82,8 @@ impl Toolset {
     ///
     /// # Errors
     ///
-    /// Fails when two tools of different origin have one name.
+    /// Fails when two tools of different origin have one name, and when a schema that was not made by the compiler cannot
+    /// be used.
     pub fn new(tools: impl IntoIterator<Item = Arc<Tool>>) -> Result<Self, RegistryError> {
         let mut tools: Vec<Arc<Tool>> = tools.into_iter().collect();
         tools.sort_by(|a, b| a.name().cmp(b.name()));
@@ -88,6 +99,12 @@ impl Toolset {
                 first: place(first),
                 second: place(second),
             });
+        }
+        for tool in &tools {
+            tool.check_schema().map_err(|error| RegistryError::Schema {
+                tool: tool.name().to_owned(),
+                error,
+            })?;
         }
         let index = tools
             .iter()
@@ -113,7 +130,7 @@ impl Toolset {
     /// Returns the tools that `keep` keeps.
     pub fn filtered(&self, keep: impl Fn(&Tool) -> bool) -> Self {
         Self::new(self.tools.iter().filter(|tool| keep(tool)).cloned())
-            .expect("a part of a toolset has no duplicates")
+            .expect("a part of a toolset has no duplicates, and its schemas are compiled")
     }
 
     /// Returns the tool named `name`, or `None` when there is none.

@@ -1,5 +1,5 @@
 //! A whole turn: agent, driver, dispatch, store, with a scripted model in and the transcript out.
-
+#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +9,9 @@ use std::time::Duration;
 use claw_runtime::agent::{Agent, Approval, ApprovalRequest, Observer};
 use claw_runtime::event::{Answer, EndReason, Event, Status};
 use claw_runtime::limits::Limits;
-use claw_runtime::message::{ContentBlock, Message, Role, text_of};
+use claw_runtime::message::{ContentBlock, Message, Role, StopReason, Usage, text_of};
 use claw_runtime::provider::scripted::{Scripted, calls, fails, says};
-use claw_runtime::provider::{Capabilities, Delta, FailureClass, Protocol};
+use claw_runtime::provider::{Capabilities, Delta, FailureClass, Protocol, Reply};
 use claw_runtime::registry::Toolset;
 use claw_runtime::session::{MemoryStore, SessionStore};
 use claw_runtime::tool::{Effect, Handler, Spec, Tool, ToolContext, ToolError, ToolOutput};
@@ -144,6 +144,22 @@ async fn a_call_is_run_and_its_result_is_answered() {
         ),
         ("Be brief.", vec!["weather".to_owned()])
     );
+}
+
+#[tokio::test]
+async fn a_change_of_the_arguments_is_told_once() {
+    let (agent, model) = agent(
+        Scripted::new([
+            calls("weather", json!({"city": "Oslo", "days": "2"})),
+            says("Cold."),
+        ]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("Weather?").await.unwrap();
+    let requests = model.requests();
+    let told = transcript(&requests[1].messages).pop().unwrap();
+    assert_eq!(told, "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2");
 }
 
 #[tokio::test]
@@ -565,10 +581,84 @@ async fn the_round_limit_ends_in_a_written_answer() {
 }
 
 #[tokio::test]
+async fn a_turn_can_be_spawned() {
+    let (agent, _) = agent(Scripted::new([says("Hello.")]), []);
+    let turn = tokio::spawn(async move { agent.session("s").await?.run("Hi!").await });
+    assert_eq!(turn.await.unwrap().unwrap().text, "Hello.");
+}
+
+#[tokio::test]
 async fn an_agent_needs_a_model() {
     let error = Agent::builder().build().unwrap_err().to_string();
     assert_eq!(
         error,
         "the agent has no model: add `.model(provider, name)`"
     );
+}
+
+#[tokio::test]
+async fn two_models_of_one_name_are_refused() {
+    let model = || Arc::new(Scripted::new([says("Hello.")]));
+    let two = Agent::builder().model(model(), "a").model(model(), "b");
+    let error = two.model(model(), "a").build().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "two models are named `scripted:a`: give one of the providers another name"
+    );
+}
+
+#[tokio::test]
+async fn what_was_coerced_is_told_once() {
+    let (agent, _) = agent(
+        Scripted::new([
+            calls("weather", json!({"city": "Oslo", "days": "2"})),
+            says("Fine."),
+        ]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    assert_eq!(
+        transcript(session.messages())[2],
+        "tool: ✓ 12 °C in Oslo\nNote: /days: \"2\" became 2"
+    );
+}
+
+#[tokio::test]
+async fn notes_on_the_arguments_are_bounded() {
+    let mut arguments = json!({"city": "Oslo"});
+    for nth in 0..1_000 {
+        arguments[format!("unheard-of parameter {nth:04}{}", "x".repeat(1_000))] = json!(1);
+    }
+    let (agent, _) = agent(
+        Scripted::new([calls("weather", arguments), says("Fine.")]),
+        [weather()],
+    );
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    let told = &transcript(session.messages())[2];
+    assert_eq!(told.matches("unheard-of").count(), 10, "{told}");
+    assert!(told.len() < 3_000, "{told}");
+    assert!(told.ends_with("Note: 990 more of the kind"), "{told}");
+}
+
+#[tokio::test]
+async fn tokens_beyond_counting_are_no_overflow() {
+    let usage = Usage {
+        input_tokens: u64::MAX,
+        output_tokens: 1,
+        ..Usage::default()
+    };
+    let model = Scripted::from_fn(move |_| Reply {
+        content: vec![ContentBlock::text("Fine.")],
+        cut_calls: Vec::new(),
+        stop: StopReason::Stop,
+        usage: Some(usage),
+    });
+    let (agent, _) = agent(model, []);
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    session.run("go on").await.unwrap();
+    let spent = session.view().unwrap().usage();
+    assert_eq!((spent.input_tokens, spent.output_tokens), (u64::MAX, 2));
 }

@@ -1,5 +1,5 @@
-//! The calls of the Berkeley Function Calling Leaderboard: valid ones pass as they are, spoilt ones are refused or
-//! repaired as their record says. Skipped where the public set is not at hand.
+//! The calls of the Berkeley Function Calling Leaderboard: valid ones pass as they are, spoilt ones are refused at the
+//! right place or repaired as their record says. Skipped where the public set is not at hand.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +18,7 @@ fn public_calls_are_judged_as_recorded() {
     for record in lines(&folder, "tools.jsonl") {
         for tool in record["tools"].as_array().into_iter().flatten() {
             let key = (text(&record["test"]), text(&tool["name"]));
-            schemas.insert(key, Schema::parse(&tool["parameters"]));
+            schemas.insert(key, Schema::foreign(&tool["parameters"]).unwrap());
         }
     }
     let schema_of = |record: &Value| &schemas[&(text(&record["test"]), text(&record["tool"]))];
@@ -28,9 +28,11 @@ fn public_calls_are_judged_as_recorded() {
     for record in lines(&folder, "valid-calls.jsonl") {
         let schema = schema_of(&record);
         *counts.entry("valid".to_owned()).or_default() += 1;
-        match judge(schema, &record["arguments"], Coerce::Safe) {
-            Ok(valid) if valid == record["arguments"] => {}
-            other => wrong.push(format!("{}: {other:?}", record["id"])),
+        for coerce in [Coerce::Strict, Coerce::Safe, Coerce::Lenient] {
+            match judge(schema, &record["arguments"], coerce) {
+                Ok(valid) if valid == record["arguments"] => {}
+                other => wrong.push(format!("{} {coerce:?}: {other:?}", record["id"])),
+            }
         }
     }
     for record in lines(&folder, "mutated-calls.jsonl") {
@@ -38,22 +40,26 @@ fn public_calls_are_judged_as_recorded() {
         *counts.entry(text(&record["kind"])).or_default() += 1;
         let strict = judge(schema, &record["arguments"], Coerce::Strict);
         let safe = judge(schema, &record["arguments"], Coerce::Safe);
+        // One fault each: one problem, where it is.
+        let place = vec![text(&record["path"])];
         let fair = if record["expect"] == "coerce" {
             safe.as_ref() == Ok(&record["coerced"])
         } else {
-            safe.is_err()
+            safe.as_ref() == Err(&place)
         };
-        if !fair || strict.is_ok() {
+        if !fair || strict.as_ref() != Err(&place) {
             wrong.push(format!("{}: {safe:?} {strict:?}", record["id"]));
         }
     }
     for record in whole(&folder, "known-exceptions.json") {
-        let schema = Schema::parse(&record["parameters"]);
-        let safe = judge(&schema, &record["arguments"], Coerce::Safe);
+        let schema = Schema::foreign(&record["parameters"]).unwrap();
         let class = record["class"].to_string();
         *counts.entry(format!("exception {class}")).or_default() += 1;
-        if class == r#"["null_for_optional"]"# && safe.is_err() {
-            wrong.push(format!("{}: {safe:?}", record["id"]));
+        for coerce in [Coerce::Strict, Coerce::Safe] {
+            let outcome = judge(&schema, &record["arguments"], coerce);
+            if class == r#"["null_for_optional"]"# && outcome.is_err() {
+                wrong.push(format!("{} {coerce:?}: {outcome:?}", record["id"]));
+            }
         }
     }
     println!("{counts:#?}");
@@ -65,10 +71,17 @@ fn public_calls_are_judged_as_recorded() {
     );
 }
 
-fn judge(schema: &Schema, arguments: &Value, coerce: Coerce) -> Result<Value, String> {
+/// Returns the arguments, or where they are wrong.
+fn judge(schema: &Schema, arguments: &Value, coerce: Coerce) -> Result<Value, Vec<String>> {
     validate(schema, &arguments.to_string(), coerce, Unknown::Refuse)
         .map(|valid| valid.value)
-        .map_err(|invalid| invalid.report("tool", schema))
+        .map_err(|invalid| {
+            invalid
+                .problems
+                .into_iter()
+                .map(|problem| problem.pointer)
+                .collect()
+        })
 }
 
 fn folder() -> Option<PathBuf> {

@@ -315,3 +315,21 @@ fn progress_is_content_and_nothing_else() {
         assert_eq!(content(piece), expected, "{piece}");
     }
 }
+
+#[test]
+fn small_bytes_do_not_become_much_memory() {
+    let choices = format!("{{\"choices\":[{}{{}}]}}", "{},".repeat(4096));
+    let calls = "{\"function\":{\"name\":\"f\"}},".repeat(4097);
+    let calls = calls.trim_end_matches(',');
+    let calls = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":[{calls}]}}}}]}}");
+    for body in [choices, calls] {
+        let error = read(&body).unwrap_err();
+        assert_eq!(error.class, FailureClass::BadResponse, "{error}");
+    }
+
+    let piece = |index| json!({"tool_calls": [{"index": index, "function": {"name": "f"}}]});
+    let pieces: Vec<_> = (0..5_000).map(piece).collect();
+    let error = deltas(&pieces).unwrap_err();
+    assert_eq!(error.message, "answer of more than 4096 tool calls");
+    assert_eq!(deltas(&pieces[..4096]).unwrap().content.len(), 4096);
+}

@@ -491,6 +491,20 @@ async fn dropping_the_future_ends_the_request() {
 }
 
 #[tokio::test]
+async fn a_timeout_may_be_as_long_as_it_likes() {
+    let server = Server::start([stream(&[TEXT, STOP, DONE])]).await;
+    let patient = provider(&server).timeouts(Timeouts {
+        connect: Duration::MAX,
+        first_content: Duration::MAX,
+        between_content: Duration::MAX,
+    });
+    assert_eq!(
+        streamed(&patient).await.unwrap().content,
+        [ContentBlock::text("Hello")]
+    );
+}
+
+#[tokio::test]
 async fn models_are_listed() {
     let models = json!({"object": "list", "data": [{"id": "a"}, {"id": "b"}, {"x": 1}]});
     let refused = json!({"error": {"message": "bad key"}});

@@ -123,7 +123,7 @@ impl<'a> Root<'a> {
     pub(crate) fn place(self, path: &str, make_parents: bool) -> Result<Place, ToolError> {
         let folder = || ToolError::new(format!("`{path}` names a folder; give the path of a file"));
         let mut wanted = self.relative(path)?;
-        if path.ends_with('/') {
+        if path.ends_with('/') || path.ends_with("/.") {
             return Err(folder());
         }
         for hop in 0..MAX_LINKS {

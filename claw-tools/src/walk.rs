@@ -17,8 +17,11 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 use crate::beneath::Root;
 use crate::cancelled;
 
-/// Bytes of an ignore file that are read.
-const MAX_RULES: u64 = 1 << 20;
+/// Bytes of ignore files that hold at a time: a rule takes hundreds of times its length in memory, and a workspace may be
+/// full of long ones.
+const MAX_RULES: usize = 1 << 17;
+/// Bytes a pattern may have; the matcher takes hundreds of times as many.
+const MAX_PATTERN: usize = 4_096;
 
 /// The files beneath a folder in order of their paths, each relative to the workspace.
 pub(crate) struct Walk<'a> {
@@ -26,8 +29,15 @@ pub(crate) struct Walk<'a> {
     root: Root<'a>,
     hidden: bool,
     /// Rules of the folders from the workspace down to the current one.
-    rules: Vec<Gitignore>,
+    rules: Vec<Rules>,
     levels: Vec<Level>,
+}
+
+/// What the ignore files of one folder say.
+struct Rules {
+    matcher: Gitignore,
+    /// Bytes they were read from.
+    size: usize,
 }
 
 /// What is left to visit of one folder, in order.
@@ -66,7 +76,7 @@ impl<'a> Walk<'a> {
                 .into_iter()
                 .rev()
             {
-                walk.rules.push(rules(root, above));
+                walk.obey(above);
             }
             walk.enter(relative);
         } else {
@@ -105,18 +115,25 @@ impl<'a> Walk<'a> {
             })
             .collect();
         entries.sort_by(|a, b| a.0.cmp(&b.0));
-        self.rules.push(rules(self.root, &path));
+        self.obey(&path);
         self.levels.push(Level {
             path,
             entries: entries.into_iter(),
         });
     }
 
+    /// Adds the rules of a folder, as far as there is room for them.
+    fn obey(&mut self, folder: &Path) {
+        let taken: usize = self.rules.iter().map(|rules| rules.size).sum();
+        let rules = rules(self.root, folder, MAX_RULES.saturating_sub(taken));
+        self.rules.push(rules);
+    }
+
     fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
         self.rules
             .iter()
             .rev()
-            .map(|rules| rules.matched(path, is_folder))
+            .map(|rules| rules.matcher.matched(path, is_folder))
             .find(|found| !found.is_none())
             .is_some_and(|found| matches!(found, Match::Ignore(_)))
     }
@@ -150,22 +167,34 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// The ignore rules that a folder holds; lines that are no rules are passed over.
-fn rules(root: Root<'_>, folder: &Path) -> Gitignore {
+/// The first `room` bytes of the ignore rules that a folder holds; lines that are no rules are passed over.
+fn rules(root: Root<'_>, folder: &Path, room: usize) -> Rules {
     let mut builder = GitignoreBuilder::new(folder);
+    let mut size = 0;
     // The last rule that matches wins: `.ignore` is for tools like this one.
     for name in [".gitignore", ".ignore"] {
         let Some(file) = root.found(&folder.join(name)) else {
             continue;
         };
+        let room = room - size;
         let mut bytes = Vec::new();
-        if file.take(MAX_RULES).read_to_end(&mut bytes).is_ok() {
-            for line in String::from_utf8_lossy(&bytes).lines() {
-                let _ = builder.add_line(None, line);
-            }
+        if file.take(room as u64 + 1).read_to_end(&mut bytes).is_err() {
+            continue;
+        }
+        if bytes.len() > room {
+            // Half a rule would be another rule.
+            let whole = bytes[..room].iter().rposition(|byte| *byte == b'\n');
+            bytes.truncate(whole.map_or(0, |end| end + 1));
+        }
+        size += bytes.len();
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            let _ = builder.add_line(None, line);
         }
     }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+    Rules {
+        matcher: builder.build().unwrap_or_else(|_| Gitignore::empty()),
+        size,
+    }
 }
 
 /// A pattern over paths: `*` and `?` stay within a name, `**` crosses folders, `{a,b}` and `[a-z]` choose.
@@ -176,6 +205,12 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Reads a pattern over whole paths.
     pub(crate) fn new(pattern: &str) -> Result<Self, ToolError> {
+        if pattern.len() > MAX_PATTERN {
+            return Err(ToolError::new(format!(
+                "a pattern of {} bytes is too long; give one of at most {MAX_PATTERN}, for example `src/**/*.rs`",
+                pattern.len()
+            )));
+        }
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
             return Err(ToolError::new(format!(

@@ -156,6 +156,21 @@ async fn a_background_process_neither_holds_the_call_nor_outlives_it() {
 }
 
 #[tokio::test]
+async fn a_background_process_without_environment_does_not_outlive_the_call() {
+    let (_dir, ctx) = workspace(&[]);
+    for command in [
+        "env -i sleep 1000 & exit 0",
+        "env -i sleep 1000 > /dev/null 2>&1 & exit 0",
+    ] {
+        // The shell is gone long before a second look at its children.
+        assert_eq!(
+            run(&ctx, command).await,
+            "[exit code 0; 1 process in the background was ended]"
+        );
+    }
+}
+
+#[tokio::test]
 async fn output_still_in_the_pipe_when_the_command_ends_is_read() {
     let (_dir, ctx) = workspace(&[]);
     for _ in 0..20 {

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use claw_runtime::tool::ToolContext;
+use claw_tools::fs::read_many;
 use claw_tools::search::{glob, grep};
 use common::{put, workspace};
 
@@ -61,6 +62,45 @@ fn bad_patterns_and_paths_are_refused() {
         let got = find(&ctx, pattern, path);
         assert!(got.starts_with("error: ") && got.contains(says), "{got}");
     }
+}
+
+#[test]
+fn a_pattern_of_any_length_is_matched_or_refused() {
+    let (_dir, ctx) = workspace(&[("a.rs", "x")]);
+    let long = "?".repeat(300_000);
+    let refused = "error: a pattern of 300000 bytes is too long; give one of at most 4096, for example `src/**/*.rs`";
+    assert_eq!(find(&ctx, &long, "."), refused);
+    let got = read_many(&ctx, vec![&long]).unwrap();
+    assert!(got.contains("is too long"), "{}", &got[got.len() - 200..]);
+    let got = grep(
+        &ctx,
+        "x",
+        ".",
+        Some(&format!("/{long}")),
+        false,
+        0,
+        1,
+        false,
+    )
+    .unwrap_err();
+    assert!(got.to_string().contains("is too long"), "{got}");
+    let most = "?".repeat(4_096);
+    assert!(find(&ctx, &most, ".").starts_with("[no file matches"));
+}
+
+#[test]
+fn long_ignore_files_are_obeyed_as_far_as_there_is_room() {
+    let rules = |last: &str| format!("*.log\n{}{last}\n", "#\n".repeat(65_531));
+    let (_dir, ctx) = workspace(&[
+        (".gitignore", &rules("src/keep.txt.bak")),
+        ("a.log", ""),
+        ("src/.gitignore", "*.txt\n"),
+        ("src/keep.txt", ""),
+        ("src/keep.txt.bak", ""),
+        ("src/b.log", ""),
+    ]);
+    // The rule that does not fit is left out as a whole, and so are those of the folder inside.
+    assert_eq!(find(&ctx, "**", "."), "src/keep.txt\nsrc/keep.txt.bak\n");
 }
 
 #[test]
@@ -160,6 +200,8 @@ fn bad_and_costly_expressions_end_at_once() {
     assert!(search(&ctx, "(", ".").contains("is not a regular expression"));
     assert!(search(&ctx, r"(?=a)b", ".").contains("is not a regular expression"));
     assert!(search(&ctx, &"(a{1000}){1000}".repeat(9), ".").starts_with("error: "));
+    let costly = search(&ctx, r"(\w{100}){20}", ".");
+    assert!(costly.contains("exceeds size limit"), "{costly}");
     assert_eq!(search(&ctx, "(a+)+b", "."), "[no line matches `(a+)+b`]\n");
     assert!(search(&ctx, "a", ".").len() < 1_000, "a long line is cut");
 }

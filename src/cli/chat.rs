@@ -134,7 +134,8 @@ impl Chat {
         on_terminal: bool,
     ) -> Result<Option<Exit>, Failure> {
         let message = self.setup.message(text);
-        let mut show = Show::new(&mut self.screen, self.agent.tools());
+        let attempts = self.setup.limits.attempts;
+        let mut show = Show::new(&mut self.screen, self.agent.tools(), attempts);
         let (result, signal) = signals.turn(&mut self.session, message, &mut show).await;
         let ended = result.is_some();
         self.last = run::finish(result, signal, show).unwrap_or_else(|failure| {

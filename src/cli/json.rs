@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::exit::{Exit, Failure};
+use super::text;
 
 /// Prints a turn as JSON lines.
 #[derive(Default)]
@@ -56,13 +57,13 @@ pub(crate) fn print(value: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Escapes what JSON lets stand and a terminal obeys: DEL and the C1 controls, which occur in strings only.
+/// Escapes what JSON lets stand and a terminal obeys, which occurs in strings only.
 fn escape(json: String) -> String {
-    if !json.contains(|c| ('\u{7f}'..='\u{9f}').contains(&c)) {
+    if !json.contains(text::is_active) {
         return json;
     }
     json.chars().fold(String::new(), |mut out, c| {
-        if ('\u{7f}'..='\u{9f}').contains(&c) {
+        if text::is_active(c) {
             out.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
             out.push(c);
@@ -91,9 +92,9 @@ mod tests {
 
     #[test]
     fn a_line_holds_no_control_character_and_the_same_value() {
-        let value = json!({"text": "a\u{9b}31m\u{7f}\x1b[0m\nb"});
+        let value = json!({"text": "a\u{9b}31m\u{7f}\u{202e}\x1b[0m\nb"});
         let line = escape(value.to_string());
-        assert!(!line.contains(char::is_control), "{line}");
+        assert!(!line.contains(text::is_active), "{line}");
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&line).unwrap(),
             value

@@ -11,6 +11,7 @@ mod input;
 mod json;
 mod log;
 mod model;
+mod panic;
 mod run;
 mod service;
 mod setup;
@@ -49,6 +50,8 @@ pub(crate) fn main(program: Program) -> ExitCode {
     if let Err(failure) = log::start(&args) {
         return failure.report();
     }
+    panic::install();
+    terminal::remember();
     // One thread: the turn and its I/O stay on it, and nothing is started that a short command does not need.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -58,8 +61,11 @@ pub(crate) fn main(program: Program) -> ExitCode {
         Err(error) => return Failure::other(error).report(),
     };
     let result = runtime.block_on(dispatch(program, args));
-    // A thread may still wait for a line of the terminal; the process must not wait for that thread.
+    // A thread may still wait for a line of the terminal, or hang in a tool; the process must not wait for that thread.
     runtime.shutdown_background();
+    if let Ok(Exit::Interrupted | Exit::Terminated) = result {
+        terminal::restore();
+    }
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),

@@ -33,7 +33,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
     let (setup, agent, prompt, mut signals) = prepare(program, args, run).await?;
     let mut session = agent.session("run").await?;
     let mut screen = Screen::new(run.quiet);
-    let mut show = Show::new(&mut screen, agent.tools());
+    let mut show = Show::new(&mut screen, agent.tools(), setup.limits.attempts);
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), &mut show)
         .await;

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use claw_runtime::agent::{Agent, Approval};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::Message;
+use claw_runtime::nearest::nearest;
 use claw_runtime::policy::Policy;
 use claw_runtime::registry::Toolset;
-use claw_runtime::tool::{StateMap, Workspace};
+use claw_runtime::tool::{StateMap, Tool, Workspace};
 
 use super::args::Args;
 use super::exit::{Failure, warn};
@@ -41,8 +43,10 @@ impl Setup {
     pub(crate) fn of(program: &Program, config: Config) -> Result<Self, Failure> {
         let policy = config.policy.policy();
         let profile = config.policy.profile.unwrap_or_default();
-        let tools = linked(program)?
-            .filtered(|tool| profile.offers(&tool.spec().group) && policy.offers(tool));
+        let tools = linked(program)?;
+        check_patterns(&policy, &tools)?;
+        let tools =
+            tools.filtered(|tool| profile.offers(&tool.spec().group) && policy.offers(tool));
         let folder = match &config.workspace {
             Some(folder) => folder.clone(),
             None => std::env::current_dir()?,
@@ -60,6 +64,23 @@ impl Setup {
             system,
             config,
         })
+    }
+
+    /// Returns how long a call may take.
+    pub(crate) fn timeout(&self, tool: &Tool) -> Duration {
+        tool.spec().timeout.unwrap_or(self.limits.call_timeout)
+    }
+
+    /// Tells why the model is not offered a tool of the program.
+    pub(crate) fn why_not(&self, tool: &Tool) -> String {
+        if !self.policy.offers(tool) {
+            return self.policy.rule(tool).rule;
+        }
+        let profile = self.config.policy.profile.unwrap_or_default();
+        format!(
+            "profile `{profile}` leaves out group `{}`",
+            tool.spec().group
+        )
     }
 
     /// Opens the workspace.
@@ -108,6 +129,53 @@ impl Setup {
             Message::user(text)
         }
     }
+}
+
+/// Refuses patterns that look misspelt: a `deny` that matches nothing denies nothing. One that is merely about tools this program
+/// does not have is fine, as a file may serve several programs.
+fn check_patterns(policy: &Policy, tools: &Toolset) -> Result<(), Failure> {
+    let lists = [
+        ("deny", &policy.deny),
+        ("ask", &policy.ask),
+        ("allow", &policy.allow),
+    ];
+    for (list, pattern) in lists
+        .iter()
+        .flat_map(|(list, patterns)| patterns.iter().map(move |pattern| (list, pattern)))
+    {
+        let alone = Policy {
+            deny: vec![pattern.clone()],
+            ..Policy::default()
+        };
+        if tools.iter().any(|tool| !alone.offers(tool)) {
+            continue;
+        }
+        let (near, is_possible) = match pattern.strip_prefix("group:") {
+            Some(group) => {
+                let groups = tools.iter().map(|tool| &*tool.spec().group);
+                let near = nearest(group, groups.filter(|group| !group.is_empty()));
+                (
+                    near.map(|group| format!("group:{group}")),
+                    !group.is_empty(),
+                )
+            }
+            None => {
+                let is_letter = |c: char| c.is_ascii_alphanumeric() || "_-*".contains(c);
+                let near = nearest(pattern, tools.iter().map(|tool| tool.name()));
+                let is_possible = !pattern.is_empty() && pattern.chars().all(is_letter);
+                (near.map(str::to_owned), is_possible)
+            }
+        };
+        if near.is_none() && is_possible {
+            continue;
+        }
+        let failure = Failure::usage(format!("`policy.{list}`: `{pattern}` matches no tool"));
+        return Err(match near {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("expected a name, with `*` for any characters, or `group:` and a group, like `group:fs`"),
+        });
+    }
+    Ok(())
 }
 
 /// Returns every tool of the program, offered or not.

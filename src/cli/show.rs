@@ -8,11 +8,11 @@ use claw_runtime::message::{ContentBlock, text_of};
 use claw_runtime::provider::Delta;
 use claw_runtime::registry::Toolset;
 
-use super::terminal::{ASK, BAD, DIM, GOOD, Screen};
+use super::terminal::{ASK, BAD, DIM, GOOD, Screen, columns};
 use super::text;
 
-/// Characters of a call or result that one line shows.
-const LINE: usize = 100;
+/// Columns of a failure's message that are shown; the whole one ends the turn when nothing helps.
+const FAILURE: usize = 200;
 
 /// Shows a turn on a [`Screen`].
 pub(crate) struct Show<'a> {
@@ -21,6 +21,10 @@ pub(crate) struct Show<'a> {
     calls: HashMap<String, Call>,
     /// What the reader has seen of the answer since the last call.
     said: String,
+    /// Attempts a request may take.
+    attempts: u32,
+    /// Failed ones of the running request.
+    failed: u32,
 }
 
 struct Call {
@@ -30,12 +34,14 @@ struct Call {
 }
 
 impl<'a> Show<'a> {
-    pub(crate) fn new(screen: &'a mut Screen, tools: &'a Toolset) -> Self {
+    pub(crate) fn new(screen: &'a mut Screen, tools: &'a Toolset, attempts: u32) -> Self {
         Self {
             screen,
             tools,
             calls: HashMap::new(),
             said: String::new(),
+            attempts,
+            failed: 0,
         }
     }
 
@@ -67,7 +73,7 @@ impl<'a> Show<'a> {
                     .tools
                     .get(&call.name)
                     .map_or(&[][..], |tool| tool.spec().secret);
-                let arguments = text::arguments(&call.arguments, secret, LINE);
+                let arguments = text::arguments(&call.arguments, secret, columns());
                 self.calls.insert(
                     call.id.clone(),
                     Call {
@@ -85,18 +91,34 @@ impl<'a> Show<'a> {
         let Some(call) = self.calls.remove(id) else {
             return;
         };
-        let result = text::line(&text_of(content), LINE);
+        let result = text_of(content);
         // A call that never started has no line of its own yet.
         let what = if call.started {
             text::line(&call.name, 64)
         } else {
             call.shown
         };
-        if status.is_error() {
-            self.screen.note(BAD, &format!("✗ {what}: {result}"));
+        let (style, mark) = if status.is_error() {
+            (BAD, '✗')
         } else {
-            self.screen.note(GOOD, &format!("✓ {what}: {result}"));
+            (GOOD, '✓')
+        };
+        self.screen
+            .note(style, &row(&format!("{mark} {what}: {}", result.trim())));
+    }
+
+    fn failed(&mut self, what: &str, retry_ms: Option<u64>) {
+        let mut line = format!("! {}", text::line(what, FAILURE));
+        self.failed = retry_ms.map_or(0, |_| self.failed + 1);
+        if let Some(wait) = retry_ms {
+            let seconds = ((wait + 500) / 1_000).max(1);
+            let next = self.failed + 1;
+            line.push_str(&format!(
+                "; trying again in {seconds} s ({next} of {})",
+                self.attempts
+            ));
         }
+        self.screen.note(ASK, &line);
     }
 }
 
@@ -104,15 +126,19 @@ impl Observer for Show<'_> {
     fn event(&mut self, event: &Event) {
         match event {
             Event::ModelRequest { .. } => self.screen.status("thinking…"),
-            Event::ModelFailed { class, message } => {
-                self.screen
-                    .note(ASK, &format!("! {class}: {}", text::line(message, LINE)));
+            Event::ModelFailed {
+                class,
+                message,
+                retry_ms,
+            } => self.failed(&format!("{class}: {message}"), *retry_ms),
+            Event::Assistant { content, .. } => {
+                self.failed = 0;
+                self.assistant(content);
             }
-            Event::Assistant { content, .. } => self.assistant(content),
             Event::Intent { call, .. } => {
                 if let Some(call) = self.calls.get_mut(call) {
                     call.started = true;
-                    self.screen.note(DIM, &format!("▸ {}", call.shown));
+                    self.screen.note(DIM, &row(&format!("▸ {}", call.shown)));
                 }
             }
             Event::Outcome {
@@ -139,7 +165,8 @@ impl Observer for Show<'_> {
                 self.said.push_str(text);
             }
             Delta::CallStarted { name, .. } => {
-                self.screen.status(&format!("▸ {}…", text::line(name, 64)));
+                self.screen
+                    .status(&row(&format!("▸ {}…", text::line(name, 64))));
             }
             _ => {}
         }
@@ -148,7 +175,12 @@ impl Observer for Show<'_> {
     fn progress(&mut self, call: &str, line: &str) {
         if let Some(call) = self.calls.get(call) {
             self.screen
-                .status(&format!("  {}: {}", call.name, text::line(line, LINE)));
+                .status(&row(&format!("… {}: {line}", call.name)));
         }
     }
+}
+
+/// Returns `text` as one row of the terminal.
+fn row(text: &str) -> String {
+    text::line(text, columns() - 1)
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use claw_runtime::agent::{AgentError, Observer, Session};
 use claw_runtime::event::TurnOutcome;
 use claw_runtime::message::Message;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use super::exit::Exit;
+use super::terminal;
 
 /// What was asked for from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,23 +30,37 @@ impl From<Signal> for Exit {
 
 /// Waits for signals. From its making on, they no longer end the process by themselves.
 pub(crate) struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
+    heard: mpsc::Receiver<Signal>,
     /// Ctrl-C typed into a question; the terminal is in raw mode then and sends no signal.
     typed: Arc<Notify>,
 }
 
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
-        #[cfg(unix)]
-        use tokio::signal::unix::{SignalKind, signal};
+        let (tell, heard) = mpsc::channel(1);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let guard = runtime.enter();
+        let mut streams = Streams::new()?;
+        drop(guard);
+        // On a thread of its own: a tool that hangs may hold the program's.
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    loop {
+                        let signal = streams.next().await;
+                        // Nobody has taken the one before.
+                        if tell.try_send(signal).is_err() {
+                            terminal::restore();
+                            std::process::exit(Exit::from(signal).code().into());
+                        }
+                    }
+                });
+            })?;
         Ok(Self {
-            #[cfg(unix)]
-            interrupt: signal(SignalKind::interrupt())?,
-            #[cfg(unix)]
-            terminate: signal(SignalKind::terminate())?,
+            heard,
             typed: Arc::default(),
         })
     }
@@ -56,20 +71,9 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    #[cfg(unix)]
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => Signal::Interrupt,
-            _ = self.terminate.recv() => Signal::Terminate,
-            () = self.typed.notified() => Signal::Interrupt,
-        }
-    }
-
-    /// Waits for the next signal.
-    #[cfg(not(unix))]
-    pub(crate) async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => Signal::Interrupt,
+            Some(signal) = self.heard.recv() => signal,
             () = self.typed.notified() => Signal::Interrupt,
         }
     }
@@ -98,5 +102,46 @@ impl Signals {
                 }
             }
         }
+    }
+}
+
+/// The signals of the process.
+#[cfg(unix)]
+struct Streams {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Streams {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+        }
+    }
+}
+
+/// The signals of the process.
+#[cfg(not(unix))]
+struct Streams(tokio::signal::windows::CtrlC);
+
+#[cfg(not(unix))]
+impl Streams {
+    fn new() -> io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn next(&mut self) -> Signal {
+        self.0.recv().await;
+        Signal::Interrupt
     }
 }

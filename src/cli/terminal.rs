@@ -1,6 +1,8 @@
 //! The two output streams: the answer, and the talk about it with its status line.
 
 use std::io::{self, IsTerminal, Write};
+#[cfg(unix)]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
@@ -17,6 +19,48 @@ pub(crate) const ASK: Style = AnsiColor::Yellow.on_default();
 static STATUS: AtomicBool = AtomicBool::new(false);
 /// Whether it stands behind an unfinished line of the answer.
 static MID_LINE: AtomicBool = AtomicBool::new(false);
+
+/// Columns assumed where there is no terminal.
+const COLUMNS: usize = 100;
+
+/// How the terminal was before the line editor.
+#[cfg(unix)]
+static BEFORE: OnceLock<rustix::termios::Termios> = OnceLock::new();
+
+/// Remembers how the terminal is, for [`restore`].
+pub(crate) fn remember() {
+    #[cfg(unix)]
+    if let Ok(now) = rustix::termios::tcgetattr(io::stdin()) {
+        let _ = BEFORE.set(now);
+    }
+}
+
+/// Puts the terminal back where a signal ends the program past the line editor, which would do it else.
+pub(crate) fn restore() {
+    #[cfg(unix)]
+    if let Some(before) = BEFORE.get()
+        && let Ok(now) = rustix::termios::tcgetattr(io::stdin())
+        && now.local_modes != before.local_modes
+    {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        // The editor also asks for marked pastes, and leaves the cursor behind its prompt.
+        if let Ok(mut terminal) = std::fs::File::options().write(true).open("/dev/tty") {
+            let _ = terminal.write_all(b"\x1b[?2004l\r\n");
+        }
+    }
+}
+
+/// Returns how many columns a line of talk has.
+pub(crate) fn columns() -> usize {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(io::stderr())
+        && size.ws_col > 0
+    {
+        return usize::from(size.ws_col).max(20);
+    }
+    COLUMNS
+}
 
 /// Standard output and standard error, kept from writing into each other's lines.
 pub(crate) struct Screen {

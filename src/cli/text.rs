@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use unicode_width::UnicodeWidthChar;
+
 /// Returns `text` with control characters made visible; line feeds and tabs stay.
 ///
 /// A terminal obeys escape sequences whoever wrote them: they could hide a question, retitle the window or type for
@@ -22,25 +24,30 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns `text` as one line of at most `limit` characters, control characters visible.
+/// Returns `text` as one line of at most `limit` columns, control characters visible; `…` follows what is cut.
 pub(crate) fn line(text: &str, limit: usize) -> String {
     let mut out = String::new();
-    for (count, c) in text.trim().chars().enumerate() {
-        if count == limit {
-            out.push('…');
-            break;
-        }
-        out.push(match c {
+    let mut columns = 0;
+    for c in text.trim().chars() {
+        let c = match c {
             '\n' => '⏎',
             '\t' => ' ',
             c if is_active(c) => picture(c),
             c => c,
-        });
+        };
+        // Marks without a width count too, or there could be any number of them.
+        columns += c.width().unwrap_or(1).max(1);
+        if columns > limit {
+            out.push('…');
+            break;
+        }
+        out.push(c);
     }
     out
 }
 
-fn is_active(c: char) -> bool {
+/// Tells whether a terminal obeys the character in place of showing it; line feeds and tabs do no harm.
+pub(crate) fn is_active(c: char) -> bool {
     // Direction overrides reorder what stands beside them, so that a command reads as another one.
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -92,6 +99,20 @@ mod tests {
         );
         assert_eq!(line(" rm\u{202e}x\n\x07 ", 10), "rm\u{fffd}x⏎␇");
         assert!(matches!(visible("plæin\n"), Cow::Borrowed(_)));
+        for c in "\u{202a}\u{202e}\u{2066}\u{2069}\u{80}\u{85}\u{9f}\u{0}\u{8}\r".chars() {
+            let shown = visible(&format!("a{c}b")).into_owned();
+            assert!(
+                !shown.contains(c) && shown.chars().count() == 3,
+                "{c:?}: {shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_is_measured_in_columns() {
+        assert_eq!(line("漢字漢字", 5), "漢字…");
+        assert_eq!(line("漢字", 4), "漢字");
+        assert_eq!(line(&"a\u{301}".repeat(99), 4), "a\u{301}a\u{301}…");
     }
 
     #[test]

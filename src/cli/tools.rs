@@ -89,21 +89,26 @@ pub(crate) fn table(setup: &Setup) -> String {
         .tools
         .iter()
         .map(|tool| {
-            let asks = match setup.policy.rule(tool).verdict {
-                Verdict::Allow => "runs",
-                Verdict::Ask => "asks",
-                Verdict::Deny => "never",
-            };
+            let verdict = word(setup.policy.rule(tool).verdict);
             let about = tool.spec().description.replace('\n', " ");
             let about = about.split_inclusive(". ").next().unwrap_or_default();
             format!(
-                "{:width$}  {:10}  {asks:5}  {}\n",
+                "{:width$}  {:10}  {verdict}  {}\n",
                 tool.name(),
                 tool.spec().effect.as_str(),
                 text::line(about, 100)
             )
         })
         .collect()
+}
+
+/// Returns what becomes of a call.
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "runs",
+        Verdict::Ask => "asks",
+        Verdict::Deny => "denied",
+    }
 }
 
 fn describe(tool: &Tool, setup: &Setup) -> Value {
@@ -115,12 +120,14 @@ fn describe(tool: &Tool, setup: &Setup) -> Value {
         "group": spec.group,
         "effect": spec.effect,
         "destructive": spec.destructive,
+        "timeout_ms": setup.timeout(tool).as_millis() as u64,
         "verdict": ruling.verdict,
         "rule": ruling.rule,
         "offered": setup.tools.get(tool.name()).is_some(),
         "origin": tool.origin().map(|origin| json!({
             "package": origin.package, "file": origin.file, "line": origin.line,
         })),
+        "parameters": tool.schema().signature(),
         "input_schema": schema(tool),
     })
 }
@@ -136,10 +143,14 @@ fn show(tool: &Tool, setup: &Setup, as_json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Answered);
     }
     let spec = tool.spec();
+    let ruling = setup.policy.rule(tool);
     let mut rows = vec![
         ("parameters", tool.schema().signature()),
         ("effect", spec.effect.as_str().to_owned()),
-        ("approval", setup.policy.rule(tool).rule),
+        (
+            "policy",
+            format!("{}: {}", word(ruling.verdict), ruling.rule),
+        ),
     ];
     if spec.destructive {
         rows.push(("destructive", "yes".to_owned()));
@@ -147,8 +158,7 @@ fn show(tool: &Tool, setup: &Setup, as_json: bool) -> Result<Exit, Failure> {
     if !spec.group.is_empty() {
         rows.push(("group", spec.group.to_string()));
     }
-    let timeout = spec.timeout.unwrap_or(setup.limits.call_timeout);
-    rows.push(("timeout", format!("{timeout:?}")));
+    rows.push(("timeout", format!("{:?}", setup.timeout(tool))));
     if let Some(origin) = tool.origin() {
         rows.push((
             "declared",
@@ -156,10 +166,7 @@ fn show(tool: &Tool, setup: &Setup, as_json: bool) -> Result<Exit, Failure> {
         ));
     }
     if setup.tools.get(tool.name()).is_none() {
-        rows.push((
-            "offered",
-            "no: the profile or the policy leaves it out".to_owned(),
-        ));
+        rows.push(("offered", format!("no: {}", setup.why_not(tool))));
     }
     let mut out = format!("{}\n{}\n\n", tool.name(), spec.description);
     for (key, value) in rows {
@@ -194,7 +201,7 @@ async fn call(
     let notes = valid.notes().to_vec();
     let mut signals = Signals::new()?;
     let cancel = CancellationToken::new();
-    let timeout = tool.spec().timeout.unwrap_or(setup.limits.call_timeout);
+    let timeout = setup.timeout(&tool);
     let ctx = ToolContext::new(CallInfo {
         session_id: "tools-call".to_owned(),
         call_id: "call-1".to_owned(),

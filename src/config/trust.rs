@@ -34,9 +34,12 @@ pub(crate) struct Untrusted {
 impl FolderFile {
     /// Returns the file, read in a program whose user's own settings stand in `user`.
     pub(super) fn new(path: PathBuf, text: String, user: Option<&Path>) -> Self {
-        let mut way_out = format!("trust it for a run with `--config {}`", path.display());
+        let mut way_out = format!(
+            "trust the file for a run with `--config {}`",
+            path.display()
+        );
         if let Some(user) = user {
-            way_out.push_str(&format!(", or set it in `{}`", user.display()));
+            way_out.push_str(&format!(", or set this in `{}`", user.display()));
         }
         Self {
             path,

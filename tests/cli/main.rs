@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config;
+mod protocol;
 mod service;
+mod show;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod tools;
 mod trust;
 mod turn;

@@ -209,3 +209,15 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
     reader.read_exact(&mut body).ok()?;
     Some((path, serde_json::from_slice(&body).unwrap_or_default()))
 }
+
+/// Returns the text of a message on the wire, in either of its forms.
+pub(crate) fn content(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
+        _ => String::new(),
+    }
+}

@@ -31,6 +31,64 @@ fn list_and_show_tell_what_is_declared() {
 }
 
 #[test]
+fn show_tells_what_the_policy_says_of_a_tool_and_why() {
+    for (config, name, expected) in [
+        ("", "read_file", "policy      runs: `read` tools run\n"),
+        ("", "exec", "policy      asks: the tool asks for approval\n"),
+        (
+            "[policy]\nallow = [\"group:runtime\"]",
+            "exec",
+            "policy      runs: policy allows `group:runtime`\n",
+        ),
+        (
+            "[policy]\ndeny = [\"ex*\"]",
+            "exec",
+            "policy      denied: policy denies `ex*`\n",
+        ),
+        (
+            "[policy]\ndeny = [\"ex*\"]",
+            "exec",
+            "offered     no: policy denies `ex*`\n",
+        ),
+        (
+            "[policy]\nprofile = \"minimal\"",
+            "exec",
+            "offered     no: profile `minimal` leaves out group `runtime`\n",
+        ),
+    ] {
+        let folder = tempdir().unwrap();
+        fs::write(folder.path().join("my.toml"), config).unwrap();
+        let output = claw(folder.path())
+            .args(["tools", "show", name, "--config", "my.toml"])
+            .output()
+            .unwrap();
+        assert!(
+            out(&output).contains(expected),
+            "{expected} in\n{}",
+            out(&output)
+        );
+    }
+    let (_folder, output) = run(&["tools", "list", "--json"]);
+    let list: Value = serde_json::from_str(&out(&output)).unwrap();
+    let exec = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tool| tool["name"] == "exec");
+    let exec = exec.unwrap();
+    assert_eq!(
+        (&exec["verdict"], &exec["offered"], &exec["timeout_ms"]),
+        (&"ask".into(), &true.into(), &600_000.into())
+    );
+    assert!(
+        exec["parameters"]
+            .as_str()
+            .unwrap()
+            .starts_with("command: string")
+    );
+}
+
+#[test]
 fn an_unknown_tool_names_the_nearest() {
     let (_folder, output) = run(&["tools", "show", "raed_file"]);
     assert_eq!(code(&output), Some(2));

@@ -155,7 +155,7 @@ fn no_key_goes_to_an_address_that_only_the_folder_names() {
             "{err}"
         );
         assert!(
-            err.contains("hint: trust it for a run with `--config"),
+            err.contains("hint: trust the file for a run with `--config"),
             "{err}"
         );
         assert!(!err.contains("1234"), "{err}");

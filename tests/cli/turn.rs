@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::service::{Answer, Service, calls, claw, fails, says};
+use crate::service::{Answer, Service, calls, content, fails, says};
 use crate::{code, err, out, run};
 
 #[test]
@@ -78,67 +78,6 @@ fn text_piped_in_follows_the_prompt() {
         .map(|request| content(request["messages"].as_array().unwrap().last().unwrap()))
         .collect();
     assert_eq!(prompts, ["Shorten:\n\na long story\n", "only piped"]);
-}
-
-#[test]
-fn a_tool_loop_shows_calls_on_stderr_and_ends_with_the_answer() {
-    let service = Service::start([
-        calls("read_file", &json!({"path": "note.txt"})),
-        says("It says: remember."),
-    ]);
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("note.txt"), "remember\n").unwrap();
-    let output = service
-        .claw(folder.path())
-        .args(["run", "What does the note say?"])
-        .output()
-        .unwrap();
-    assert_eq!(
-        (code(&output), out(&output)),
-        (Some(0), "It says: remember.\n".into())
-    );
-    let err = err(&output);
-    assert!(err.contains("▸ read_file(path: \"note.txt\")"), "{err}");
-    assert!(err.contains("✓ read_file"), "{err}");
-    let last = service.requests()[1]["messages"]
-        .as_array()
-        .unwrap()
-        .last()
-        .unwrap()
-        .clone();
-    assert_eq!(last["role"], "tool");
-    assert!(content(&last).contains("remember"));
-}
-
-#[test]
-fn a_model_without_native_tools_calls_in_prose() {
-    let service = Service::start([
-        says(
-            "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"note.txt\"}}</tool_call>",
-        ),
-        says("It says: remember."),
-    ]);
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("note.txt"), "remember\n").unwrap();
-    let config = format!(
-        "model = \"lab\"\n[providers.lab]\nbase_url = {:?}\nmodels = [\"m\"]\nprotocol = \"prompt\"",
-        service.url
-    );
-    fs::write(folder.path().join("claw.toml"), config).unwrap();
-    let output = claw(folder.path())
-        .args(["run", "What does the note say?"])
-        .output()
-        .unwrap();
-    assert_eq!(
-        (code(&output), out(&output)),
-        (Some(0), "It says: remember.\n".into()),
-        "{}",
-        err(&output)
-    );
-    assert!(err(&output).contains("✓ read_file"), "{}", err(&output));
-    let request = service.requests()[0].clone();
-    assert!(request.get("tools").is_none(), "{request}");
-    assert!(content(&request["messages"][0]).contains("read_file"));
 }
 
 #[test]
@@ -383,17 +322,5 @@ fn signals_end_a_run_with_their_codes() {
             .unwrap();
         assert!(killed.success());
         assert_eq!(child.wait().unwrap().code(), Some(expected), "{signal}");
-    }
-}
-
-/// Returns the text of a message on the wire, in either of its forms.
-fn content(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect(),
-        _ => String::new(),
     }
 }

@@ -94,3 +94,41 @@ fn binary_input_is_refused() {
     assert_eq!(code(&output), Some(2));
     assert!(err(&output).contains("not UTF-8 text (byte 1)"));
 }
+
+#[test]
+fn without_a_prompt_the_way_out_is_told() {
+    let folder = tempdir().unwrap();
+    for stdin in ["", " \n\t"] {
+        for args in [&["run"][..], &["run", ""], &[]] {
+            let output = claw(folder.path())
+                .args(args)
+                .write_stdin(stdin)
+                .output()
+                .unwrap();
+            assert_eq!(code(&output), Some(2), "{args:?}");
+            assert_eq!(
+                err(&output),
+                "error: there is no prompt\nhint: give it as an argument, as in `run \"What time is it?\"`, or pipe it in\n"
+            );
+        }
+    }
+}
+
+#[test]
+fn more_text_than_a_prompt_holds_is_refused_before_anybody_is_asked() {
+    let service = Service::start([]);
+    let folder = tempdir().unwrap();
+    let output = service
+        .claw(folder.path())
+        .args(["run", "shorten"])
+        .write_stdin(vec![b'x'; 10 * 1024 * 1024])
+        .output()
+        .unwrap();
+    assert_eq!((code(&output), out(&output)), (Some(2), String::new()));
+    let err = err(&output);
+    assert!(
+        err.contains("longer than 4 MiB") && err.contains("hint: put it into a file"),
+        "{err}"
+    );
+    assert_eq!(service.connections(), 0);
+}

@@ -16,8 +16,12 @@ use crate::property::located;
 pub(crate) struct Container {
     pub(crate) rename_all: Option<Case>,
     pub(crate) rename_all_fields: Option<Case>,
+    pub(crate) rename_all_fields_at: Option<Span>,
     pub(crate) tag: Option<(Span, String)>,
     pub(crate) content: Option<(Span, String)>,
+    pub(crate) untagged: Option<Span>,
+    pub(crate) transparent: Option<Span>,
+    pub(crate) default: Option<Span>,
     krate: Option<Path>,
 }
 
@@ -38,23 +42,41 @@ impl Container {
             "rename_all_fields",
             "tag",
             "content",
+            "untagged",
+            "transparent",
+            "default",
             "deny_unknown_fields",
         ];
         let mut container = Self::default();
         for entry in serde(attrs, errors) {
             match entry.key.to_string().as_str() {
                 "rename_all" => container.rename_all = case(&entry, errors),
-                "rename_all_fields" => container.rename_all_fields = case(&entry, errors),
+                "rename_all_fields" => {
+                    container.rename_all_fields = case(&entry, errors);
+                    container.rename_all_fields_at = Some(entry.span());
+                }
+                "untagged" if entry.flag(errors) => container.untagged = Some(entry.span()),
+                "transparent" if entry.flag(errors) => container.transparent = Some(entry.span()),
+                "default" if matches!(entry.value, Value::None) => {
+                    container.default = Some(entry.span());
+                }
+                "default" => errors.push(
+                    entry.span(),
+                    "expected `default` alone: implement `Default`, or give fields their own",
+                ),
+                "untagged" | "transparent" => {}
                 "tag" => container.tag = entry.text(errors).map(|tag| (entry.span(), tag)),
                 "content" => {
                     container.content = entry.text(errors).map(|name| (entry.span(), name));
                 }
                 // Unknown fields are refused anyway; the others are about the derives of serde.
-                "deny_unknown_fields" | "crate" | "rename" | "transparent" => {}
+                "deny_unknown_fields" | "crate" | "rename" => {}
                 _ => refuse(&entry, KEYS, errors),
             }
         }
-        if let Some((span, _)) = &container.content
+        if let (Some((span, _)), Some(_)) = (&container.tag, container.untagged) {
+            errors.push(*span, "`untagged` and `tag` exclude each other; keep one");
+        } else if let Some((span, _)) = &container.content
             && container.tag.is_none()
         {
             errors.push(
@@ -105,10 +127,17 @@ impl Variant {
     }
 }
 
-/// Reads `#[serde(…)]` on a field into what `#[arg]` said; `#[arg]` wins. Tells whether the field is skipped.
-pub(crate) fn field(attrs: &[Attribute], arg: &mut Arg, errors: &mut Errors) -> bool {
-    const KEYS: &[&str] = &["rename", "default", "alias", "skip"];
-    let mut skip = false;
+/// What serde's attributes say of a field besides its name and default.
+#[derive(Default)]
+pub(crate) struct Field {
+    pub(crate) skip: bool,
+    pub(crate) flatten: Option<Span>,
+}
+
+/// Reads `#[serde(…)]` on a field; names and default go into what `#[arg]` said, which wins.
+pub(crate) fn field(attrs: &[Attribute], arg: &mut Arg, errors: &mut Errors) -> Field {
+    const KEYS: &[&str] = &["rename", "default", "alias", "skip", "flatten"];
+    let mut field = Field::default();
     for entry in serde(attrs, errors) {
         match entry.key.to_string().as_str() {
             "rename" => {
@@ -125,12 +154,20 @@ pub(crate) fn field(attrs: &[Attribute], arg: &mut Arg, errors: &mut Errors) -> 
                 };
                 arg.default = arg.default.take().or(preset);
             }
-            "skip" | "skip_deserializing" => skip = true,
+            "skip" | "skip_deserializing" => field.skip = entry.flag(errors),
+            "flatten" => field.flatten = entry.flag(errors).then(|| entry.span()),
             "skip_serializing" | "skip_serializing_if" => {}
             _ => refuse(&entry, KEYS, errors),
         }
     }
-    skip
+    field
+}
+
+/// Refuses `#[arg]` where no value is.
+pub(crate) fn no_arg(attrs: &[Attribute], errors: &mut Errors) {
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("arg")) {
+        errors.push_on(attr, "`#[arg]` is about a field; put it on one");
+    }
 }
 
 /// Returns the call of the function that serde names by a string.
@@ -187,7 +224,7 @@ fn refuse(entry: &Entry, known: &[&str], errors: &mut Errors) {
     errors.push(
         entry.span(),
         format_args!(
-            "`ToolInput` does not read serde's `{}`; it reads `{}`{}",
+            "`ToolInput` does not read serde's `{}`, only `{}`{}; or let serde read the type: derive `Deserialize` and schemars' `JsonSchema` in place of `ToolInput`",
             entry.key,
             known.join("`, `"),
             keys::nearest(&entry.key.to_string(), known)

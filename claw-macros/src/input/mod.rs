@@ -1,7 +1,8 @@
-//! `#[derive(ToolInput)]`: parse, model, expand.
+//! `#[derive(ToolInput)]`: parse, model, check, expand.
 
 mod attr;
 mod case;
+mod check;
 mod expand;
 mod model;
 
@@ -18,14 +19,14 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
         Err(error) => return error.into_compile_error(),
     };
     let mut errors = Errors::default();
-    let ident = input.ident.clone();
     let container = attr::Container::take(&input.attrs, &mut errors);
     let input = model::Input::of(input, &container, &mut errors);
-    let Some(errors) = errors.into_tokens() else {
-        return expand::input(&ident, &input, &container.private());
-    };
-    let stub = expand::stub(&ident, &container.private());
-    // A generic type is refused; a stub without its parameters would be a second error.
-    let stub = (!input.generic).then_some(stub);
-    quote!(#errors #stub)
+    let p = container.private();
+    match errors.into_tokens() {
+        None => expand::input(&input, &p),
+        Some(errors) => {
+            let stub = expand::stub(&input, &p);
+            quote!(#errors #stub)
+        }
+    }
 }

@@ -2,21 +2,21 @@
 
 use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt as _;
-use syn::spanned::Spanned as _;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, Data, DeriveInput, Fields};
+use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Generics, Index, Member};
 
 use super::attr::{self, Container};
 use super::case::Case;
-use crate::arg::Arg;
+use super::check;
+use crate::arg::{Arg, Default};
 use crate::docs;
 use crate::errors::Errors;
-use crate::property::{self, Property};
+use crate::property::Property;
 
 /// A type that becomes an argument.
 pub(crate) struct Input {
-    /// Whether it has generic parameters, which is refused.
-    pub(crate) generic: bool,
+    pub(crate) ident: Ident,
+    pub(crate) generics: Generics,
     pub(crate) shape: Shape,
 }
 
@@ -38,6 +38,8 @@ pub(crate) enum Tagging {
     Internal(String),
     /// `{"kind": "Go", "value": …}`.
     Adjacent(String, String),
+    /// Nowhere: the first variant that fits is meant.
+    Untagged,
 }
 
 /// A variant.
@@ -51,108 +53,167 @@ pub(crate) struct Variant {
 }
 
 /// What a struct or a variant holds.
-pub(crate) enum Body {
-    Unit,
-    /// One value without a name.
-    Newtype(Box<Property>),
-    /// Named fields.
-    Fields(Vec<Field>),
+pub(crate) struct Body {
+    pub(crate) form: Form,
+    pub(crate) fields: Vec<Field>,
 }
 
-/// A named field.
+/// How that looks on the wire.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nothing.
+    Unit,
+    /// The value of its one field.
+    One,
+    /// An array, a place a field.
+    Places,
+    /// An object, a member a field.
+    Members,
+}
+
+/// A field.
 pub(crate) struct Field {
-    pub(crate) ident: Ident,
-    /// What it is on the wire; `None` when it is skipped.
-    pub(crate) property: Option<Property>,
+    pub(crate) member: Member,
+    pub(crate) role: Role,
+}
+
+/// What a field is on the wire.
+pub(crate) enum Role {
+    /// A value.
+    Value(Property),
+    /// Its members stand among the others.
+    Flat(Property),
+    /// Nothing; this stands in its place.
+    Skipped(Default),
 }
 
 impl Body {
-    /// Iterates over the properties of named fields.
-    pub(crate) fn properties(&self) -> impl Iterator<Item = &Property> {
-        let fields: &[Field] = match self {
-            Self::Fields(fields) => fields,
-            Self::Unit | Self::Newtype(_) => &[],
-        };
-        fields.iter().filter_map(|field| field.property.as_ref())
+    /// Iterates over the fields that are on the wire.
+    pub(crate) fn wire(&self) -> impl Iterator<Item = (&Property, bool)> {
+        self.fields.iter().filter_map(|field| match &field.role {
+            Role::Value(property) => Some((property, false)),
+            Role::Flat(property) => Some((property, true)),
+            Role::Skipped(_) => None,
+        })
     }
 
-    fn of(fields: Fields, case: Option<Case>, errors: &mut Errors) -> Self {
-        match fields {
-            Fields::Unit => Self::Unit,
-            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
-                let span = fields.span();
-                let Some(mut field) = fields.unnamed.into_iter().next() else {
-                    return Self::Unit;
-                };
-                let (arg, docs) = said(&mut field.attrs, errors);
-                let ident = Ident::new("value", span);
-                Self::Newtype(Box::new(Property::new(&ident, field.ty, docs, arg.0)))
+    /// Iterates over the fields that have a place or name of their own.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = &Property> {
+        self.wire()
+            .filter(|(_, flat)| !flat)
+            .map(|(property, _)| property)
+    }
+
+    fn of(fields: Fields, context: Context, errors: &mut Errors) -> Self {
+        let form = match &fields {
+            Fields::Unit => Form::Unit,
+            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => Form::One,
+            Fields::Unnamed(_) => Form::Places,
+            Fields::Named(_) => Form::Members,
+        };
+        let fields: Vec<Field> = fields
+            .into_iter()
+            .enumerate()
+            .map(|(at, field)| Field::of(at, field, context, errors))
+            .collect();
+        let mut body = Self { form, fields };
+        if let Some(span) = context.transparent {
+            body.be_transparent(span, errors);
+        }
+        check::body(&body, errors);
+        body
+    }
+
+    fn be_transparent(&mut self, span: Span, errors: &mut Errors) {
+        if self.wire().count() == 1 && self.properties().count() == 1 {
+            self.form = Form::One;
+            for field in &mut self.fields {
+                if let Role::Value(property) = &mut field.role {
+                    // It was only there to be a name on the wire.
+                    property.arg.rename = None;
+                }
             }
-            Fields::Unnamed(fields) => {
-                errors.push_on(
-                    fields,
-                    "expected named fields: a model writes names, not places",
-                );
-                Self::Fields(Vec::new())
-            }
-            Fields::Named(fields) => {
-                let fields: Vec<Field> = fields
-                    .named
-                    .into_iter()
-                    .filter_map(|mut field| {
-                        let ident = field.ident.take()?;
-                        let ((mut arg, skip), docs) = said(&mut field.attrs, errors);
-                        if arg.rename.is_none()
-                            && let Some(case) = case
-                        {
-                            let name = case.field(&ident.unraw().to_string());
-                            arg.rename = Some((ident.span(), name));
-                        }
-                        let property = (!skip).then(|| Property::new(&ident, field.ty, docs, arg));
-                        Some(Field { ident, property })
-                    })
-                    .collect();
-                Self::Fields(fields)
-            }
+        } else {
+            errors.push(span, "`transparent` needs exactly one field that is read");
         }
     }
 }
 
-/// Returns what attributes and doc comment say of a field, and whether it is skipped.
-fn said(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> ((Arg, bool), String) {
-    let docs = docs::text(attrs, errors);
-    let mut arg = Arg::take(attrs, errors);
-    let skip = attr::field(attrs, &mut arg, errors);
-    ((arg, skip), docs)
+/// What the type says of its fields.
+#[derive(Clone, Copy)]
+struct Context {
+    case: Option<Case>,
+    /// Whether absent fields are those of the type's own default.
+    default: bool,
+    transparent: Option<Span>,
+}
+
+impl Field {
+    fn of(at: usize, mut field: syn::Field, context: Context, errors: &mut Errors) -> Self {
+        let docs = docs::text(&field.attrs, errors);
+        let mut arg = Arg::take(&mut field.attrs, errors);
+        let said = attr::field(&field.attrs, &mut arg, errors);
+        let (member, ident) = match field.ident {
+            Some(ident) => (Member::Named(ident.clone()), ident),
+            None => {
+                let span = syn::spanned::Spanned::span(&field.ty);
+                let place = u32::try_from(at).unwrap_or(u32::MAX);
+                let index = Index { index: place, span };
+                (Member::Unnamed(index), Ident::new("value", span))
+            }
+        };
+        if context.default && arg.default.is_none() && said.flatten.is_none() {
+            let value = syn::parse_quote!(<Self as ::core::default::Default>::default().#member);
+            arg.default = Some(Default::Value(value));
+        }
+        if said.skip {
+            let value = arg.default.unwrap_or(Default::OfType(ident.span()));
+            let role = Role::Skipped(value);
+            return Self { member, role };
+        }
+        if let Some(span) = said.flatten {
+            check::flat(span, &arg, &member, errors);
+            let role = Role::Flat(Property::new(&ident, field.ty, docs, Arg::default()));
+            return Self { member, role };
+        }
+        if let (None, Some(case), Member::Named(_)) = (&arg.rename, context.case, &member) {
+            let name = case.field(&ident.unraw().to_string());
+            arg.rename = Some((ident.span(), name));
+        }
+        let role = Role::Value(Property::new(&ident, field.ty, docs, arg));
+        Self { member, role }
+    }
 }
 
 impl Input {
     /// Reads the type.
     pub(crate) fn of(mut input: DeriveInput, container: &Container, errors: &mut Errors) -> Self {
-        // The tables are statics, which cannot name `Self`.
-        Unself(input.ident.clone()).visit_data_mut(&mut input.data);
-        for parameter in &input.generics.params {
-            errors.push_on(
-                parameter,
-                "a generic or borrowing type has no one schema; write the types out",
-            );
+        let generic = input.generics.type_params().next().is_some();
+        if !generic {
+            // What is asserted of the fields stands outside the implementation, where there is no `Self`.
+            Unself(input.ident.clone()).visit_data_mut(&mut input.data);
         }
+        for parameter in &input.generics.params {
+            if let GenericParam::Lifetime(lifetime) = parameter {
+                errors.push_on(
+                    lifetime,
+                    "a type that borrows cannot be an argument: take fields by value, `String` for `&str`",
+                );
+            }
+        }
+        attr::no_arg(&input.attrs, errors);
         let shape = match input.data {
             Data::Struct(data) => {
-                for (span, _) in container.tag.iter().chain(&container.content) {
-                    errors.push(*span, "a struct has no variants to tag; remove it");
-                }
-                let body = Body::of(data.fields, container.rename_all, errors);
-                if matches!(body, Body::Unit) {
-                    errors.push(
-                        input.ident.span(),
-                        "a struct without fields holds nothing to say; give it a field",
-                    );
-                }
-                check(&body, 0, errors);
-                Shape::Struct(body)
+                check::no_tagging(container, errors);
+                let context = Context {
+                    case: container.rename_all,
+                    default: container.default.is_some(),
+                    transparent: container.transparent,
+                };
+                Shape::Struct(Body::of(data.fields, context, errors))
             }
             Data::Enum(data) => {
+                check::no_struct_words(container, errors);
                 let variants: Vec<Variant> = data
                     .variants
                     .into_iter()
@@ -161,16 +222,16 @@ impl Input {
                 if variants.is_empty() {
                     errors.push(input.ident.span(), "an enum without variants has no values");
                 }
-                unique(&variants, errors);
                 union(container, variants, errors)
             }
             Data::Union(data) => {
                 errors.push_on(data.union_token, "expected a struct or an enum");
-                Shape::Struct(Body::Unit)
+                Shape::Words(Vec::new())
             }
         };
         Self {
-            generic: !input.generics.params.is_empty(),
+            ident: input.ident,
+            generics: input.generics,
             shape,
         }
     }
@@ -179,47 +240,24 @@ impl Input {
 fn union(container: &Container, variants: Vec<Variant>, errors: &mut Errors) -> Shape {
     let units = variants
         .iter()
-        .all(|variant| matches!(variant.body, Body::Unit));
+        .all(|variant| variant.body.form == Form::Unit);
     let tagging = match (&container.tag, &container.content) {
-        (None, _) if units => return Shape::Words(variants),
+        _ if container.untagged.is_some() => Tagging::Untagged,
+        (None, _) if units => {
+            check::names(&variants, errors);
+            return Shape::Words(variants);
+        }
         (None, _) => Tagging::External,
         (Some((_, tag)), None) => Tagging::Internal(tag.clone()),
         (Some((_, tag)), Some((_, content))) => Tagging::Adjacent(tag.clone(), content.clone()),
     };
-    for variant in &variants {
-        if let Tagging::Internal(tag) = &tagging {
-            if let Body::Newtype(_) = variant.body {
-                errors.push(
-                    variant.ident.span(),
-                    "expected named fields: with `tag` they stand beside the tag; or add `content = \"…\"`",
-                );
-            }
-            if let Some(field) = variant.body.properties().find(|field| field.name == *tag) {
-                errors.push(
-                    field.span,
-                    format_args!("a field cannot be named as the tag `{tag}`"),
-                );
-            }
-        }
-        let extra = usize::from(matches!(tagging, Tagging::Internal(_)));
-        check(&variant.body, extra, errors);
-    }
+    check::union(&tagging, &variants, errors);
     Shape::Union(tagging, variants)
-}
-
-fn check(body: &Body, extra: usize, errors: &mut Errors) {
-    let properties: Vec<&Property> = body.properties().collect();
-    property::check(&properties, "field", errors);
-    if properties.len() + extra > property::MOST
-        && let Some(last) = properties.last()
-        && properties.len() <= property::MOST
-    {
-        errors.push(last.span, "the tag is one field too many");
-    }
 }
 
 impl Variant {
     fn of(variant: syn::Variant, container: &Container, errors: &mut Errors) -> Option<Self> {
+        attr::no_arg(&variant.attrs, errors);
         let said = attr::Variant::take(&variant.attrs, errors);
         if said.skip {
             return None;
@@ -230,10 +268,14 @@ impl Variant {
             (None, Some(case)) => case.variant(&own),
             (None, None) => own,
         };
-        let case = said.rename_all.or(container.rename_all_fields);
+        let context = Context {
+            case: said.rename_all.or(container.rename_all_fields),
+            default: false,
+            transparent: None,
+        };
         Some(Self {
             docs: docs::text(&variant.attrs, errors),
-            body: Body::of(variant.fields, case, errors),
+            body: Body::of(variant.fields, context, errors),
             ident: variant.ident,
             name,
             aliases: said.aliases,
@@ -246,23 +288,6 @@ impl Variant {
     }
 }
 
-fn unique(variants: &[Variant], errors: &mut Errors) {
-    for (at, variant) in variants.iter().enumerate() {
-        for name in variant.names() {
-            let span: Span = variant.ident.span();
-            let taken = variants[..at]
-                .iter()
-                .any(|earlier| earlier.names().any(|taken| taken == name));
-            if taken {
-                errors.push(
-                    span,
-                    format_args!("two variants are named `{name}`; rename one"),
-                );
-            }
-        }
-    }
-}
-
 /// Replaces `Self` by the name of the type.
 struct Unself(Ident);
 
@@ -272,4 +297,6 @@ impl VisitMut for Unself {
             *ident = Ident::new(&self.0.to_string(), ident.span());
         }
     }
+
+    fn visit_attribute_mut(&mut self, _: &mut Attribute) {}
 }

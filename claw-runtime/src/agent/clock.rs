@@ -49,7 +49,8 @@ impl Clock {
     /// Starts a timer; an earlier one of the same name is replaced.
     pub(super) fn arm(&mut self, timer: Timer, after: Duration) {
         self.timers.retain(|(armed, _)| *armed != timer);
-        self.timers.push((timer, self.active() + after));
+        self.timers
+            .push((timer, self.active().saturating_add(after)));
     }
 
     /// Waits for the next timer and removes it; for ever when there is none or the clock stands still.

@@ -37,6 +37,7 @@ impl Agent {
             tools: inner.tools.clone(),
             policy: inner.policy.clone(),
             limits: inner.limits.clone(),
+            coerce: inner.coerce,
             targets: self.targets(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
@@ -98,6 +99,7 @@ pub(super) async fn drive(
         }
         for command in step.commands {
             if let Some(outcome) = work.perform(turn, command) {
+                work.clean_up().await;
                 return (outcome, appended);
             }
         }
@@ -278,7 +280,7 @@ impl<'r> Work<'r> {
             session_id: self.lease.session.clone(),
             call_id: call.clone(),
             cancel: stop.clone(),
-            deadline: Some(std::time::Instant::now() + timeout),
+            deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
             progress: Some(Arc::new(move |line: &str| {
@@ -300,6 +302,12 @@ impl<'r> Work<'r> {
         self.calls.push(Box::pin(dispatch::run(job)));
     }
 
+    /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
+    async fn clean_up(&mut self) {
+        self.stops.values().for_each(CancellationToken::cancel);
+        while self.calls.next().await.is_some() {}
+    }
+
     /// Waits for the next thing the turn must hear of.
     async fn next(&mut self) -> Input {
         loop {
@@ -319,8 +327,7 @@ impl<'r> Work<'r> {
                 Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => {
                     self.stops.remove(&finished.call);
-                    let input = self.keep(finished).await;
-                    return input;
+                    return keep(self.agent, self.lease, finished).await;
                 }
                 reply = poll(&mut self.request) => {
                     self.request = None;
@@ -337,36 +344,32 @@ impl<'r> Work<'r> {
             }
         }
     }
+}
 
-    /// Keeps the whole of an output that had to be cut, so that it can be read later.
-    async fn keep(&self, finished: Finished) -> Input {
-        let Finished {
-            call,
-            status,
-            content,
-            whole,
-        } = finished;
-        let blob = match whole {
-            Some(whole) => match self
-                .agent
-                .store
-                .put_blob(self.lease, whole.as_bytes())
-                .await
-            {
-                Ok(digest) => Some(digest),
-                Err(error) => {
-                    tracing::warn!(%error, call, "the whole output of a call was not kept");
-                    None
-                }
-            },
-            None => None,
-        };
-        Input::Outcome {
-            call,
-            status,
-            content,
-            blob,
-        }
+/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
+/// what runs is not `Sync`, and a turn must be able to move between threads.
+async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
+    let Finished {
+        call,
+        status,
+        content,
+        whole,
+    } = finished;
+    let blob = match whole {
+        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
+            Ok(digest) => Some(digest),
+            Err(error) => {
+                tracing::warn!(%error, call, "the whole output of a call was not kept");
+                None
+            }
+        },
+        None => None,
+    };
+    Input::Outcome {
+        call,
+        status,
+        content,
+        blob,
     }
 }
 

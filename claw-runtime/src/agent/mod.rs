@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::policy::Policy;
 use crate::provider::{Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
+use crate::schema::Coerce;
 use crate::session::{MemoryStore, SessionStore, StoreError, View};
 use crate::tool::{StateMap, Workspace};
 
@@ -49,6 +50,7 @@ struct Inner {
     state: Arc<StateMap>,
     policy: Arc<Policy>,
     limits: Limits,
+    coerce: Coerce,
     approval: Arc<dyn Approval>,
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
@@ -70,6 +72,7 @@ pub struct AgentBuilder {
     state: StateMap,
     policy: Policy,
     limits: Limits,
+    coerce: Coerce,
     approval: Arc<dyn Approval>,
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
@@ -83,6 +86,14 @@ pub enum AgentError {
     /// No model was given.
     #[error("the agent has no model: add `.model(provider, name)`")]
     NoModel,
+    /// Two models cannot be told apart.
+    #[error("two models are named `{provider}:{model}`: give one of the providers another name")]
+    DuplicateModel {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
     /// The tools do not fit together.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -101,6 +112,7 @@ impl Agent {
             state: StateMap::default(),
             policy: Policy::default(),
             limits: Limits::default(),
+            coerce: Coerce::default(),
             approval: Arc::new(Nobody),
             store: Arc::new(MemoryStore::new()),
             workspace: None,
@@ -224,6 +236,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets how far arguments may be coerced, for tools that do not say so themselves and destroy nothing.
+    pub fn coerce(mut self, coerce: Coerce) -> Self {
+        self.coerce = coerce;
+        self
+    }
+
     /// Sets who is asked for approval; nobody when left out, so that what would ask is denied.
     pub fn approval(mut self, approval: Arc<dyn Approval>) -> Self {
         self.approval = approval;
@@ -252,10 +270,23 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// Fails without a model, and when a tool misses its state.
+    /// Fails without a model, when two are named alike, for the journal names a model and so must find it, and when a tool
+    /// misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
             return Err(AgentError::NoModel);
+        }
+        for (at, model) in self.models.iter().enumerate() {
+            let (provider, name) = (model.provider.name(), &model.name);
+            if self.models[..at]
+                .iter()
+                .any(|other| other.provider.name() == provider && other.name == *name)
+            {
+                return Err(AgentError::DuplicateModel {
+                    provider: provider.to_owned(),
+                    model: name.clone(),
+                });
+            }
         }
         let tools = self.tools.filtered(|tool| self.policy.offers(tool));
         tools.check_state(&self.state)?;
@@ -267,6 +298,7 @@ impl AgentBuilder {
                 state: Arc::new(self.state),
                 policy: Arc::new(self.policy),
                 limits: self.limits,
+                coerce: self.coerce,
                 approval: self.approval,
                 store: self.store,
                 workspace: self.workspace,

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver;
 use super::{Agent, AgentError, Observer};
-use crate::event::TurnOutcome;
+use crate::event::{EndReason, TurnOutcome};
 use crate::message::Message;
 use crate::session::{Lease, View};
 use crate::turn::{Input, Turn};
@@ -18,7 +18,7 @@ use crate::turn::{Input, Turn};
 pub struct Session {
     agent: Agent,
     lease: Lease,
-    /// `None` while a turn has it, and when a turn was dropped: then it is folded anew.
+    /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew.
     view: Option<View>,
     events: u64,
     canceller: Canceller,
@@ -126,7 +126,11 @@ impl Session {
         )
         .await;
         self.events += appended;
-        self.view = Some(turn.into_view());
+        // After a failure the store alone knows what it kept.
+        self.view = match outcome.reason {
+            EndReason::StoreFailed { .. } => None,
+            _ => Some(turn.into_view()),
+        };
         Ok(outcome)
     }
 
@@ -135,12 +139,13 @@ impl Session {
         self.canceller.clone()
     }
 
-    /// Returns the conversation as the model sees it.
+    /// Returns the conversation as the model sees it; empty where there is no [`view`](Session::view).
     pub fn messages(&self) -> &[Message] {
         self.view.as_ref().map_or(&[], |view| view.messages())
     }
 
-    /// Returns the session as folded from its journal; `None` after a turn was dropped, until the next one.
+    /// Returns the session as folded from its journal; `None` after a turn was dropped or could not be written, until the
+    /// next one.
     pub fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }

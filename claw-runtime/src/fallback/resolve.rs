@@ -13,7 +13,6 @@ use super::repair::{self, Json, Style};
 use super::typed;
 use super::{Fault, FaultCode, FoundCall};
 use crate::registry::Toolset;
-use crate::schema::Coerce;
 use crate::tool::Tool;
 
 /// Keys under which models write the tool's name, by how sure they are.
@@ -353,14 +352,14 @@ fn fold(name: &str) -> String {
 /// Returns the arguments as JSON text of an object.
 fn arguments_text(tool: &Tool, arguments: &Json) -> Result<String, Fault> {
     match arguments {
-        Json::Object(entries) => Ok(object_text(tool, entries)),
+        Json::Object(_) => Ok(arguments.render()),
         Json::Literal(_) if arguments.is_null() => Ok("{}".to_owned()),
         Json::Text(text) if matches!(text.trim(), "" | "null" | "None") => Ok("{}".to_owned()),
         Json::Text(text) => {
             let inner = text.trim();
             match repair::read(inner, 0, Style::Loose) {
                 Ok(read) if read.end == inner.len() && !read.implied => match read.json {
-                    Json::Object(entries) => Ok(object_text(tool, &entries)),
+                    json @ Json::Object(_) => Ok(json.render()),
                     _ => Err(no_object(tool, inner)),
                 },
                 Err(broken) if broken.cut && inner.starts_with('{') => {
@@ -377,32 +376,6 @@ fn arguments_text(tool: &Tool, arguments: &Json) -> Result<String, Fault> {
         }
         Json::Array(_) | Json::Literal(_) => Err(no_object(tool, &arguments.render())),
     }
-}
-
-/// Writes the arguments; one value where a list of such values is declared becomes the list.
-fn object_text(tool: &Tool, entries: &[(String, Json)]) -> String {
-    let spec = tool.spec();
-    let strict = spec
-        .coerce
-        .map_or(spec.destructive, |coerce| coerce == Coerce::Strict);
-    if strict || !entries.iter().any(|(_, value)| value.is_scalar()) {
-        return Json::Object(entries.to_vec()).render();
-    }
-    let schema = schema_of(tool);
-    let entries = entries
-        .iter()
-        .map(|(key, value)| {
-            let listed = typed::is_item(value, &schema["properties"][key]);
-            let value = value.clone();
-            let value = if listed {
-                Json::Array(vec![value])
-            } else {
-                value
-            };
-            (key.clone(), value)
-        })
-        .collect();
-    Json::Object(entries).render()
 }
 
 fn no_object(tool: &Tool, found: &str) -> Fault {

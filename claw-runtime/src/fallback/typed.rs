@@ -48,24 +48,6 @@ fn takes_text(property: &Value, schema: &Value, depth: usize) -> bool {
     }
 }
 
-/// Tells whether `value` is one item where `property` declares a list of such items.
-pub(super) fn is_item(value: &Json, property: &Value) -> bool {
-    if property["type"] != "array" {
-        return false;
-    }
-    let item = property["items"]["type"].as_str();
-    match value {
-        // Text that holds a list is decoded when the arguments are validated.
-        Json::Text(text) => item == Some("string") && !text.trim_start().starts_with('['),
-        Json::Literal(text) => match text.as_str() {
-            "null" => false,
-            "true" | "false" => item == Some("boolean"),
-            _ => matches!(item, Some("integer" | "number")),
-        },
-        Json::Array(_) | Json::Object(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,18 +74,5 @@ mod tests {
                 "{property}"
             );
         }
-    }
-
-    #[test]
-    fn one_item_is_told_from_a_list() {
-        let list = |item: &str| json!({"type": "array", "items": {"type": item}});
-        assert!(is_item(&Json::Text("a".into()), &list("string")));
-        assert!(is_item(&Json::Literal("1".into()), &list("integer")));
-        assert!(!is_item(&Json::Text("[\"a\"]".into()), &list("string")));
-        assert!(!is_item(&Json::Literal("1".into()), &list("string")));
-        assert!(!is_item(
-            &Json::Text("a".into()),
-            &json!({"type": "string"})
-        ));
     }
 }

@@ -40,8 +40,8 @@ impl Assembler {
         add(&mut self.parts, Kind::Reasoning, text, sink);
     }
 
-    /// Takes a piece of a tool call.
-    pub(crate) fn call(&mut self, piece: CallPiece<'_>, sink: &mut dyn DeltaSink) {
+    /// Takes a piece of a tool call. Returns how many calls there are.
+    pub(crate) fn call(&mut self, piece: CallPiece<'_>, sink: &mut dyn DeltaSink) -> usize {
         let taken = self.calls.push(piece);
         if taken.opened {
             self.parts.push(Part::Call(taken.slot));
@@ -52,6 +52,7 @@ impl Assembler {
                 name,
             });
         }
+        self.calls.len()
     }
 
     /// Takes a part that goes back to the same model as it came.

@@ -133,6 +133,11 @@ impl Calls {
             .filter(|&slot| !self.slots[slot].is_left_by(piece))
     }
 
+    /// Returns how many calls there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Tells whether there are calls and each of them is whole.
     pub(crate) fn are_whole(&self) -> bool {
         !self.slots.is_empty()

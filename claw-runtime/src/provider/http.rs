@@ -114,7 +114,7 @@ pub(crate) async fn read(
     mut feed: impl FnMut(&[u8]) -> Progress,
 ) -> Result<(), ProviderError> {
     let mut wait = timeouts.first_content;
-    let mut deadline = started + wait;
+    let mut deadline = after(started, wait);
     loop {
         let bytes = match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(bytes))) => bytes,
@@ -134,9 +134,16 @@ pub(crate) async fn read(
             } else {
                 timeouts.between_content
             };
-            deadline = Instant::now() + wait;
+            deadline = after(Instant::now(), wait);
         }
     }
+}
+
+/// Returns the moment `wait` after `start`; a wait that no clock can show is over in a year.
+fn after(start: Instant, wait: Duration) -> Instant {
+    start
+        .checked_add(wait)
+        .unwrap_or_else(|| start + Duration::from_secs(365 * 86_400))
 }
 
 fn stalled(wait: Duration) -> ProviderError {

@@ -10,26 +10,42 @@ use super::tree::Types;
 /// | declared | strict | safe, in addition | lenient, in addition |
 /// |---|---|---|---|
 /// | string | string | | number, boolean |
-/// | integer | plain integer | `5.0`, `1e3`, `"42"` | |
+/// | integer | integer, `5.0`, `1e3` | `"42"` | |
 /// | number | finite number | `"4.5"` | |
 /// | boolean | boolean | `"true"`, `"False"` | |
 /// | null | null | `"null"`, where nothing else is declared | |
 /// | enumeration | a member | the one member that differs in case or blanks, or is the number in the string | the string with the text of the number |
-/// | array | array | JSON text of one | one value that fits the items |
+/// | array | array | JSON text of one; one text that fits the items | one value that fits the items |
 /// | object | object | JSON text of one | |
-/// | optional | absent | `null`, `"null"` for what takes no text | |
+/// | optional | absent, `null` | `"null"` for what takes no text | |
 ///
-/// `"$5"`, `"1,234"`, `"yes"`, `0` for a boolean, `4.5` for an integer are never guessed.
+/// `"$5"`, `"1,234"`, `"yes"`, `0` for a boolean, `4.5` for an integer are never guessed. A text with a comma, a semicolon or
+/// a line break is no list of one: it may be a list of several.
+///
+/// An argument's own level comes before its tool's, and that before the agent's; a destructive tool that says nothing is
+/// strict. Whatever is changed is a [`Note`](super::Note).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Coerce {
-    /// Not at all.
+    /// Only to the same value written otherwise: `5.0` for `5`, `null` for an absent option.
     Strict,
-    /// Only where nothing is lost and nothing guessed: `"5"` for an integer, `null` for an absent option.
+    /// Only where nothing is lost and nothing guessed: `"5"` for an integer, JSON text for what it holds.
     #[default]
     Safe,
     /// Also a scalar where a string is declared, and one value where a list is.
     Lenient,
+}
+
+impl Coerce {
+    /// Returns the level of this name: `strict`, `safe`, `lenient`.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        match word {
+            "strict" => Some(Self::Strict),
+            "safe" => Some(Self::Safe),
+            "lenient" => Some(Self::Lenient),
+            _ => None,
+        }
+    }
 }
 
 /// Returns the type of a value; a number with a fraction or an exponent is no integer, whatever its worth.
@@ -66,8 +82,8 @@ pub(super) fn to_types(types: Types, value: &Json<'_>, coerce: Coerce) -> Option
 
 fn to_type(kind: Types, value: &Json<'_>, coerce: Coerce) -> Option<Json<'static>> {
     match (kind, value) {
-        (_, _) if coerce == Coerce::Strict => None,
         (Types::INTEGER, Json::Number(text)) => integer(text),
+        (_, _) if coerce == Coerce::Strict => None,
         (Types::INTEGER, Json::String(text)) => integer(number::exact(text)?),
         (Types::NUMBER, Json::String(text)) => number::exact(text)
             .filter(|text| number::is_finite(text))
@@ -123,11 +139,30 @@ pub(super) fn to_member(
     }
 }
 
+/// Tells whether a value may stand for the list that has only it.
+///
+/// A bare text is how models write a list of one address, path or tag. A bare number where a list is declared is as often
+/// one argument in the place of another, so that takes more leave.
+pub(super) fn is_list_of_one(value: &Json<'_>, coerce: Coerce) -> bool {
+    match value {
+        Json::String(text) => {
+            let text = text.trim();
+            coerce != Coerce::Strict
+                && !text.is_empty()
+                && !text.starts_with(['[', '{', '('])
+                && !text.contains([',', ';', '\n'])
+                && !is_null_word(text)
+        }
+        Json::Array(_) | Json::Null => false,
+        _ => coerce == Coerce::Lenient,
+    }
+}
+
 /// Tells whether a value says that there is none.
-pub(super) fn is_nothing(value: &Json<'_>) -> bool {
+pub(super) fn is_nothing(value: &Json<'_>, coerce: Coerce) -> bool {
     match value {
         Json::Null => true,
-        Json::String(text) => is_null_word(text),
+        Json::String(text) => coerce != Coerce::Strict && is_null_word(text),
         _ => false,
     }
 }
@@ -211,7 +246,13 @@ mod tests {
                 expected,
                 "{value}"
             );
-            assert_eq!(coerced(types, value, Coerce::Strict), None, "{value}");
+            // Strict takes what is the same number.
+            let same = expected.filter(|_| !value.starts_with('"'));
+            assert_eq!(
+                coerced(types, value, Coerce::Strict).as_deref(),
+                same,
+                "{value}"
+            );
         }
     }
 

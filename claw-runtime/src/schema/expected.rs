@@ -16,6 +16,26 @@ pub(super) fn expected(tree: &Tree, id: Id) -> String {
     describe(tree, id, 0)
 }
 
+/// Returns what a schema expects that stands alone.
+#[cfg(feature = "jsonschema")]
+pub(super) fn expected_of(schema: &serde_json::Value) -> String {
+    let tree = super::Schema::parse(schema).tree;
+    expected(&tree, tree.root)
+}
+
+/// Returns what the branches of a schema's `anyOf` or `oneOf` expect.
+#[cfg(feature = "jsonschema")]
+pub(super) fn alternatives_of(schema: &serde_json::Value, keyword: &str) -> String {
+    let tree = super::Schema::parse(schema).tree;
+    let shape = tree.shape(tree.root);
+    let branches = if keyword == "oneOf" {
+        &shape.one
+    } else {
+        &shape.any
+    };
+    alternatives(&tree, branches, 0)
+}
+
 fn describe(tree: &Tree, id: Id, depth: usize) -> String {
     let shape = tree.shape(tree.resolve(id));
     if shape.never {
@@ -55,9 +75,13 @@ fn describe(tree: &Tree, id: Id, depth: usize) -> String {
         .names()
         .map(|name| kind(tree, shape, name, depth))
         .collect();
-    // Every type there is.
+    // Of every type there is, those with rules.
     if kinds.len() == 6 {
-        kinds = vec!["a value".to_owned()];
+        let plain: Vec<&str> = Types::ANY.names().collect();
+        kinds.retain(|kind| !plain.contains(&kind.as_str()));
+        if kinds.is_empty() {
+            kinds.push("a value".to_owned());
+        }
     }
     joined(kinds)
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::cursor::Cursor;
-use super::node::{Bounds, Foreign, Kind, Node, Source};
+use super::node::{Bounds, Foreign, Kind, Node, Property, Source};
 use super::slot::{Arg, ForeignArg, Injected, Owned, Slot};
 use crate::tool::{Need, Reject, ToolContext, ToolError};
 
@@ -412,6 +412,35 @@ pub fn variant<'de, T>(
         return Err(cursor.reject("expected an object with one member"));
     }
     Ok(value)
+}
+
+/// The shapes of a tagged enum: one table for schema and reader.
+pub trait Shapes {
+    /// The shapes, those with members as objects.
+    const SHAPES: &'static [Node];
+}
+
+/// Returns the members of a shape.
+pub const fn shape<T: Shapes>(at: usize) -> &'static [Property] {
+    match T::SHAPES[at].kind {
+        Kind::Object(members) => members,
+        _ => &[],
+    }
+}
+
+/// Returns the members of the last of these members.
+pub const fn content(members: &[Property]) -> &'static [Property] {
+    match members.last() {
+        Some(Property {
+            node:
+                Some(Node {
+                    kind: Kind::Object(inner),
+                    ..
+                }),
+            ..
+        }) => inner,
+        _ => &[],
+    }
 }
 
 /// Refuses a word that is not declared.

@@ -3,9 +3,11 @@
 //! Three forms of one thing. [`Node`]: const data made by the compiler, joined to JSON Schema text once, when a toolset
 //! is built. The reader behind a tool's shim: the fast path, straight from the call's text into slots. [`Schema`]: the
 //! JSON Schema read back into a tree, for tools of this program and for tools that arrive at run time alike;
-//! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion.
+//! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion. Schemas that others wrote
+//! are then checked in full.
 
 pub(crate) mod cursor;
+pub(crate) mod flatten;
 pub(crate) mod input;
 pub(crate) mod node;
 pub(crate) mod render;
@@ -16,10 +18,11 @@ mod check;
 mod coerce;
 mod declaration;
 mod expected;
+mod foreign;
 mod json;
 mod number;
 mod reader;
-mod report;
+pub(crate) mod report;
 mod signature;
 mod tree;
 mod validate;
@@ -29,8 +32,11 @@ mod tests;
 
 pub use coerce::Coerce;
 pub use cursor::Cursor;
+pub use flatten::{Flat, Flatten};
+pub use foreign::SchemaError;
+pub(crate) use foreign::holds_foreign;
 pub use input::{State, ToolInput};
-pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source};
+pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source, Words};
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
 pub use validate::{Note, Unknown, Valid, validate};

@@ -4,6 +4,7 @@ use std::any::TypeId;
 
 use serde_json::Value;
 
+use super::flatten::Flat;
 use crate::tool::Need;
 
 /// What the compiler knows of a type: its kind and the bounds the type itself brings.
@@ -58,14 +59,16 @@ pub enum Kind {
     Array(&'static Node),
     /// An array of the inner kind in which no value comes twice.
     Set(&'static Node),
-    /// An array with one kind a place.
-    Tuple(&'static [&'static Node]),
+    /// Null.
+    Null,
+    /// An array with one property a place; their names say nothing.
+    Tuple(&'static [Property]),
     /// An object with free keys.
     Map(&'static Node),
     /// An object with declared keys.
     Object(&'static [Property]),
     /// One of a list of words.
-    Words(&'static [&'static str]),
+    Words(Words),
     /// One of several shapes.
     Union(&'static [Node]),
     /// A declared type. It is reached through a function, so that types may contain themselves.
@@ -74,6 +77,15 @@ pub enum Kind {
     Any,
     /// Known only at run time: schemars fills it once, when a toolset is built.
     Foreign(&'static Foreign),
+}
+
+/// The words of a unit enum.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// Those a model is told.
+    pub shown: &'static [&'static str],
+    /// Those that are read too: other names of variants.
+    pub aliases: &'static [&'static str],
 }
 
 /// A type that was declared with `#[derive(ToolInput)]`.
@@ -113,6 +125,12 @@ pub struct Property {
     pub bounds: Option<&'static Bounds>,
     /// What stands in for it when it is left out.
     pub default: Preset,
+    /// Whether its value is secret.
+    pub secret: bool,
+    /// Whether it must be there, be it as `null`.
+    pub always: bool,
+    /// The members that stand in its place; the property itself has no name then.
+    pub flat: Option<&'static Flat>,
 }
 
 /// What stands in for an argument that is left out.
@@ -147,7 +165,36 @@ impl Property {
             need: source.need,
             bounds: None,
             default: Preset::None,
+            secret: false,
+            always: false,
+            flat: None,
         }
+    }
+
+    /// Returns a property whose members stand among those of the object that declares it.
+    pub const fn flat(flat: &'static Flat) -> Self {
+        let source = Source {
+            node: None,
+            need: None,
+        };
+        Self {
+            flat: Some(flat),
+            ..Self::new("", "", source)
+        }
+    }
+
+    /// Marks its value as secret.
+    #[must_use]
+    pub const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
+    /// Marks it as one that must be there, be it as `null`.
+    #[must_use]
+    pub const fn always(mut self) -> Self {
+        self.always = true;
+        self
     }
 
     /// Adds other names it is read under.
@@ -182,7 +229,7 @@ impl Property {
             Some(Kind::Foreign(foreign)) => (foreign.optional)(),
             Some(_) => false,
         };
-        !optional && !self.has_default()
+        self.always || (!optional && !self.has_default())
     }
 }
 

@@ -11,8 +11,8 @@ use super::node::{Bounds, Kind, Named, Node, Num, Preset, Property};
 pub(crate) struct Rendered {
     /// As providers get it.
     pub(crate) text: String,
-    /// As claw reads it: with the members that only claw understands.
-    pub(crate) value: Value,
+    /// As claw reads it: with the members that only claw understands, and exact bounds.
+    pub(crate) full: String,
     /// Whether a part of it is known at run time only.
     pub(crate) foreign: bool,
 }
@@ -22,11 +22,14 @@ pub(crate) fn object(properties: &'static [Property]) -> Rendered {
     let text = Writer::document(properties, false, Vec::new());
     let full = Writer::document(properties, true, Vec::new());
     Rendered {
-        value: serde_json::from_str(&full.out).expect("the writer writes JSON"),
+        full: full.out,
         text: text.out,
         foreign: text.foreign,
     }
 }
+
+/// The greatest number that providers take in a schema.
+const SAFE: f64 = 9_007_199_254_740_992.0;
 
 struct Writer {
     out: String,
@@ -97,28 +100,36 @@ impl Writer {
 
     fn properties(&mut self, properties: &'static [Property]) {
         self.out.push_str("\"type\":\"object\",\"properties\":{");
-        let wire = || {
-            properties
-                .iter()
-                .filter_map(|property| Some((property, property.node?)))
-        };
-        for (at, (property, node)) in wire().enumerate() {
+        let (mut members, mut rest) = (Vec::new(), None);
+        flattened(properties, &mut members, &mut rest);
+        for (at, (property, node)) in members.iter().enumerate() {
             self.comma(at);
             let _ = write!(self.out, "{}:{{", quoted(property.name));
             self.property(property, node);
             self.out.push('}');
         }
         self.out.push('}');
-        let required = wire().filter(|(property, _)| property.is_required());
-        for (at, (property, _)) in required.enumerate() {
+        let required = || {
+            members
+                .iter()
+                .filter(|(property, _)| property.is_required())
+        };
+        for (at, (property, _)) in required().enumerate() {
             self.out
                 .push_str(if at == 0 { ",\"required\":[" } else { "," });
             self.out.push_str(&quoted(property.name));
         }
-        if wire().any(|(property, _)| property.is_required()) {
+        if required().next().is_some() {
             self.out.push(']');
         }
-        self.out.push_str(",\"additionalProperties\":false");
+        match rest {
+            None => self.out.push_str(",\"additionalProperties\":false"),
+            Some(node) => {
+                self.out.push_str(",\"additionalProperties\":{");
+                self.node(node, &Bounds::NONE);
+                self.out.push('}');
+            }
+        }
     }
 
     fn comma(&mut self, at: usize) {
@@ -130,7 +141,9 @@ impl Writer {
     fn property(&mut self, property: &Property, mut node: &'static Node) {
         let start = self.out.len();
         // An optional property is one that is not required; no provider needs to hear of `null`.
-        while let Kind::Optional(inner) = node.kind {
+        while let Kind::Optional(inner) = node.kind
+            && !property.always
+        {
             node = inner;
         }
         self.node(node, property.bounds.unwrap_or(&Bounds::NONE));
@@ -146,9 +159,23 @@ impl Writer {
                 }
             }
         }
+        if self.internal && property.secret {
+            self.member(start, "writeOnly", "true");
+        }
         if self.internal && !property.aliases.is_empty() {
             let aliases: Vec<String> = property.aliases.iter().map(|name| quoted(name)).collect();
             self.member(start, "x-aliases", &format!("[{}]", aliases.join(",")));
+        }
+    }
+
+    /// Writes a place of a tuple: unlike a property it is there, be it as `null`.
+    fn place(&mut self, place: &Property) {
+        let start = self.out.len();
+        if let Some(node) = place.node {
+            self.node(node, place.bounds.unwrap_or(&Bounds::NONE));
+        }
+        if !place.description.is_empty() {
+            self.member(start, "description", &quoted(place.description));
         }
     }
 
@@ -175,7 +202,8 @@ impl Writer {
             }
             Kind::Words(words) => {
                 self.out.push_str("\"type\":\"string\"");
-                self.words(words);
+                let aliases = if self.internal { words.aliases } else { &[] };
+                self.words(&[words.shown, aliases].concat());
             }
             Kind::Integer => {
                 self.out.push_str("\"type\":\"integer\"");
@@ -186,6 +214,7 @@ impl Writer {
                 self.range(&bounds);
             }
             Kind::Boolean => self.out.push_str("\"type\":\"boolean\""),
+            Kind::Null => self.out.push_str("\"type\":\"null\""),
             Kind::Optional(inner) => {
                 self.out.push_str("\"anyOf\":[{");
                 self.node(inner, over);
@@ -205,7 +234,7 @@ impl Writer {
                 for (at, place) in places.iter().enumerate() {
                     self.comma(at);
                     self.out.push('{');
-                    self.node(place, &Bounds::NONE);
+                    self.place(place);
                     self.out.push('}');
                 }
                 let count = places.len();
@@ -275,10 +304,13 @@ impl Writer {
     }
 
     fn range(&mut self, bounds: &Bounds) {
-        if let Some(min) = bounds.min {
+        // Providers choke on numbers beyond 2^53.
+        let internal = self.internal;
+        let shown = |num: &Num| internal || num.as_f64().abs() <= SAFE;
+        if let Some(min) = bounds.min.filter(shown) {
             let _ = write!(self.out, ",\"minimum\":{}", number(min));
         }
-        if let Some(max) = bounds.max {
+        if let Some(max) = bounds.max.filter(shown) {
             let word = if bounds.below_max {
                 "exclusiveMaximum"
             } else {
@@ -297,6 +329,22 @@ impl Writer {
         }
         if let Some(max) = bounds.max_len {
             let _ = write!(self.out, ",\"max{what}\":{max}");
+        }
+    }
+}
+
+/// Gathers the members of an object and of all that is flattened into it.
+fn flattened(
+    properties: &'static [Property],
+    members: &mut Vec<(&'static Property, &'static Node)>,
+    rest: &mut Option<&'static Node>,
+) {
+    for property in properties {
+        if let Some(flat) = property.flat {
+            flattened(flat.fields, members, rest);
+            *rest = rest.or(flat.rest);
+        } else if let Some(node) = property.node {
+            members.push((property, node));
         }
     }
 }
@@ -371,6 +419,10 @@ mod tests {
         need: None,
     };
 
+    fn value(rendered: &Rendered) -> Value {
+        serde_json::from_str(&rendered.full).unwrap()
+    }
+
     #[test]
     fn aliases_are_seen_by_claw_alone() {
         static PROPERTIES: &[Property] =
@@ -380,7 +432,10 @@ mod tests {
             rendered.text,
             r#"{"type":"object","properties":{"a":{"type":"string","format":"ipv4","description":"A \"quoted\" é."}},"required":["a"],"additionalProperties":false}"#
         );
-        assert_eq!(rendered.value["properties"]["a"]["x-aliases"], json!(["b"]));
+        assert_eq!(
+            value(&rendered)["properties"]["a"]["x-aliases"],
+            json!(["b"])
+        );
         assert!(!rendered.foreign);
     }
 
@@ -435,12 +490,13 @@ mod tests {
             },
         )];
         let rendered = object(PROPERTIES);
+        let value = value(&rendered);
         assert_eq!(
-            rendered.value["properties"]["tree"]["properties"]["children"]["items"],
+            value["properties"]["tree"]["properties"]["children"]["items"],
             json!({"$ref": "#/$defs/Tree"})
         );
         assert_eq!(
-            rendered.value["$defs"]["Tree"]["properties"]["children"]["items"],
+            value["$defs"]["Tree"]["properties"]["children"]["items"],
             json!({"$ref": "#/$defs/Tree"})
         );
         assert!(rendered.foreign);

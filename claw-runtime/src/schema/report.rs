@@ -7,8 +7,10 @@
 use super::Schema;
 use super::json::{self, Json};
 
+/// Problems after which no more are looked for: many more than are listed.
+pub(super) const PROBLEMS: usize = 1_000;
 /// Most problems listed; of more, only the number is told.
-const LISTED: usize = 10;
+pub(crate) const LISTED: usize = 10;
 /// Longest JSON pointer, in bytes.
 const POINTER: usize = 1_000;
 /// Longest value shown, in characters.
@@ -122,16 +124,19 @@ impl<'p> Path<'p> {
         }
     }
 
+    /// Returns the same path, secret from here on when `secret` says so.
+    pub(super) fn hidden(&self, secret: bool) -> Self {
+        Self {
+            secret: self.secret || secret,
+            ..*self
+        }
+    }
+
     /// Returns the JSON pointer, cut with an ellipsis when it is absurdly long: a thousand problems may share the key.
     pub(super) fn pointer(&self) -> String {
         let mut pointer = String::new();
         self.write(&mut pointer);
-        if pointer.len() > POINTER {
-            let end = (0..=POINTER).rev().find(|at| pointer.is_char_boundary(*at));
-            pointer.truncate(end.unwrap_or(0));
-            pointer.push('…');
-        }
-        pointer
+        cut(pointer)
     }
 
     /// Returns the JSON pointer as a report shows it.
@@ -147,17 +152,38 @@ impl<'p> Path<'p> {
         out.push('/');
         match self.step {
             Step::Index(index) => out.push_str(&index.to_string()),
-            Step::Key(key) => {
-                for letter in key.chars().take(POINTER) {
-                    match letter {
-                        '~' => out.push_str("~0"),
-                        '/' => out.push_str("~1"),
-                        _ => out.push(letter),
-                    }
-                }
-            }
+            Step::Key(key) => write_key(key, out),
         }
     }
+}
+
+/// Returns the JSON pointer of these steps, cut as a [`Path`]'s is.
+pub(super) fn pointer<'s>(steps: impl Iterator<Item = &'s str>) -> String {
+    let mut pointer = String::new();
+    for step in steps {
+        pointer.push('/');
+        write_key(step, &mut pointer);
+    }
+    cut(pointer)
+}
+
+fn write_key(key: &str, out: &mut String) {
+    for letter in key.chars().take(POINTER) {
+        match letter {
+            '~' => out.push_str("~0"),
+            '/' => out.push_str("~1"),
+            _ => out.push(letter),
+        }
+    }
+}
+
+fn cut(mut pointer: String) -> String {
+    if pointer.len() > POINTER {
+        let end = (0..=POINTER).rev().find(|at| pointer.is_char_boundary(*at));
+        pointer.truncate(end.unwrap_or(0));
+        pointer.push('…');
+    }
+    pointer
 }
 
 /// Returns a value with its kind, as a report shows it: `string "maybe"`, `4.5`, `null`.
@@ -247,7 +273,7 @@ pub(super) fn clip(text: &str, out: &mut String) {
 }
 
 /// Appends at most `most` characters of `text`; those that would not show or would turn a line around are escaped.
-pub(super) fn clip_to(text: &str, most: usize, out: &mut String) {
+pub(crate) fn clip_to(text: &str, most: usize, out: &mut String) {
     let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
     if text.len() <= most && text.bytes().all(plain) {
         out.push_str(text);

@@ -7,6 +7,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde_json::Value;
 
 use super::cursor::Cursor;
+use super::flatten;
 use super::input::ToolInput;
 use super::node::{Bounds, Property};
 use crate::tool::{Reject, ToolError};
@@ -389,6 +390,9 @@ pub fn members<'de>(
     properties: &'static [Property],
     slots: &mut [&mut dyn Slot<'de>],
 ) -> Result<(), Reject> {
+    cursor.peek();
+    let object = cursor.position();
+    let whole = cursor.whole();
     cursor.enter(b'{', "expected an object")?;
     let mut seen = 0_u64;
     let mut next = 0;
@@ -402,7 +406,13 @@ pub fn members<'de>(
         }
         let at = match properties.get(next) {
             Some(property) if cursor.key_is(property.name) => next,
-            _ => position(cursor, properties, start)?,
+            _ => match position(cursor, properties, whole, start)? {
+                Some(at) => at,
+                None => {
+                    cursor.skip()?;
+                    continue;
+                }
+            },
         };
         let property = &properties[at];
         let bit = 1 << (at % MOST);
@@ -422,7 +432,29 @@ pub fn members<'de>(
         slot.read(cursor, property.bounds)
             .map_err(|reject| named(property, reject))?;
     }
+    if seen.count_ones() as usize == properties.len() {
+        return Ok(());
+    }
+    if properties.iter().any(|property| property.flat.is_some()) {
+        parts(cursor, object, properties, slots)?;
+    }
     finish(cursor, properties, slots, seen)
+}
+
+/// Reads the object again for each flattened type.
+#[cold]
+fn parts<'de>(
+    cursor: &mut Cursor<'de>,
+    object: usize,
+    properties: &'static [Property],
+    slots: &mut [&mut dyn Slot<'de>],
+) -> Result<(), Reject> {
+    for (property, slot) in properties.iter().zip(slots) {
+        if property.flat.is_some() {
+            cursor.part(object, properties, |cursor| slot.read(cursor, None))?;
+        }
+    }
+    Ok(())
 }
 
 /// Fills in the optional values that were not `seen`, a bit a property.
@@ -433,9 +465,6 @@ fn finish<'de>(
     slots: &mut [&mut dyn Slot<'de>],
     seen: u64,
 ) -> Result<(), Reject> {
-    if seen.count_ones() as usize == properties.len() {
-        return Ok(());
-    }
     for (at, (property, slot)) in properties.iter().zip(slots).enumerate() {
         let settled = seen & (1 << (at % MOST)) != 0 || property.has_default();
         if !settled && !slot.finish() {
@@ -453,18 +482,22 @@ fn named(property: &Property, reject: Reject) -> Reject {
     }
 }
 
-/// Reads a name and finds its property.
+/// Reads a name and finds its property; `None` when it belongs to another part of the object.
 fn position(
     cursor: &mut Cursor<'_>,
-    properties: &[Property],
+    properties: &'static [Property],
+    whole: Option<&'static [Property]>,
     start: usize,
-) -> Result<usize, Reject> {
+) -> Result<Option<usize>, Reject> {
     let key = cursor.key()?;
     let is = |property: &Property| {
         property.node.is_some() && (property.name == key || property.aliases.contains(&&*key))
     };
-    properties.iter().position(is).ok_or_else(|| {
-        cursor.rewind(start);
-        cursor.reject("unknown parameter")
-    })
+    let found = properties.iter().position(is);
+    let whole = whole.unwrap_or(properties);
+    if found.is_some() || flatten::declares(whole, &key) || flatten::is_open(whole) {
+        return Ok(found);
+    }
+    cursor.rewind(start);
+    Err(cursor.reject("unknown parameter"))
 }

@@ -41,10 +41,11 @@ pub struct Note {
 /// Writes `/limit: "5" became 5`.
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { pointer, text } = self;
-        match pointer.as_str() {
-            "" => write!(f, "arguments: {text}"),
-            pointer => write!(f, "{pointer}: {text}"),
+        let mut place = String::new();
+        clip(&self.pointer, &mut place);
+        match place.as_str() {
+            "" => write!(f, "arguments: {}", self.text),
+            place => write!(f, "{place}: {}", self.text),
         }
     }
 }
@@ -65,24 +66,60 @@ pub fn validate(
     let tree = &*schema.tree;
     let mut notes = Vec::new();
     let (mut json, odd) = arguments(text, tree.secrets, &mut notes)?;
-    let mut checker = Checker::new(tree, coerce, unknown, text.len());
+    let mut checker = Checker::new(tree, Some(coerce), unknown, text.len());
     checker.notes = notes;
     if odd {
         checker.survey(&mut json, &Path::root(tree.secrets));
     }
-    checker.check(tree.root, &mut json, &Path::root(false));
-    let notes = checker.finish()?;
-    if !notes.is_empty() {
-        // A change may break a rule that was looked at before it: what leaves here fits as it is.
-        let mut again = Checker::new(tree, Coerce::Strict, Unknown::Refuse, text.len());
-        again.check(tree.root, &mut json, &Path::root(false));
-        again.finish()?;
-    }
+    let (value, notes) = walk(schema, checker, &mut json, text.len())?;
     Ok(Valid {
         text: json.to_text(),
-        value: json.to_value(),
+        value,
         notes,
     })
+}
+
+impl Schema {
+    /// Checks any value, collecting every problem.
+    ///
+    /// # Errors
+    ///
+    /// Returns every problem when there is one.
+    pub fn check(&self, value: &Value) -> Result<(), Invalid> {
+        let mut json = Json::from_value(value);
+        let length = json.weight();
+        let strict = Some(Coerce::Strict);
+        let checker = Checker::new(&self.tree, strict, Unknown::Refuse, length);
+        walk(self, checker, &mut json, length).map(|_| ())
+    }
+}
+
+/// Walks the tree, and then asks for what the tree does not read.
+fn walk(
+    schema: &Schema,
+    mut checker: Checker<'_>,
+    json: &mut Json<'_>,
+    length: usize,
+) -> Result<(Value, Vec<Note>), Invalid> {
+    let tree = &*schema.tree;
+    checker.check(tree.root, json, &Path::root(false));
+    if checker.gave_up() {
+        // A schema that is too much for a walk that counts is not given to one that does not.
+        return checker.finish().map(|notes| (Value::Null, notes));
+    }
+    let mut found = checker.finish();
+    if found.as_ref().is_ok_and(|notes| !notes.is_empty()) {
+        // A change may break a rule that was looked at before it: what leaves here fits as it is.
+        let mut again = Checker::new(tree, None, Unknown::Refuse, length);
+        again.check(tree.root, json, &Path::root(false));
+        found = again.finish().and(found);
+    }
+    if schema.complete.is_none() {
+        return found.map(|notes| (json.to_value(), notes));
+    }
+    let value = json.to_value();
+    let notes = schema.completed(json, &value, found)?;
+    Ok((value, notes))
 }
 
 /// Reads the arguments as an object, and whether they need a survey.

@@ -6,6 +6,7 @@ mod output;
 pub(crate) mod returns;
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
 pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
 pub use output::{ToolError, ToolOutput};
 
-use crate::schema::{Coerce, Schema, Unknown, Valid, render, validate};
+use crate::schema::report::{LISTED, clip_to};
+use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
 
 /// What is declared about a tool.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ pub struct Spec {
     pub secret: &'static [&'static str],
     /// Names of the secrets the tool may be given.
     pub secrets: &'static [&'static str],
-    /// How far arguments may be coerced; `None` is safe, or strict for a destructive tool.
+    /// How far arguments may be coerced; `None` is as far as the agent says, or strict for a destructive tool.
     pub coerce: Option<Coerce>,
 }
 
@@ -150,13 +152,24 @@ struct Parsed {
     schema: Schema,
     /// Whether a part of the schema is known only at run time; such a tool has no fast path.
     has_fast_path: bool,
+    /// Why the schema cannot be used; no call passes it.
+    fault: Option<SchemaError>,
 }
 
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ValidArguments {
     text: String,
     notes: Vec<String>,
+}
+
+/// Leaves out the values, as some are secret.
+impl std::fmt::Debug for ValidArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ValidArguments")
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ValidArguments {
@@ -225,15 +238,16 @@ impl Tool {
         &self.parsed().schema
     }
 
-    /// Returns the names under which secret arguments come, aliases included.
-    pub(crate) fn secret_names(&self) -> Vec<&'static str> {
-        let mut names = self.spec.secret.to_vec();
-        for property in self.properties() {
-            if self.spec.secret.contains(&property.name) {
-                names.extend(property.aliases);
-            }
+    /// Compiles what others wrote of the schema.
+    pub(crate) fn check_schema(&self) -> Result<(), SchemaError> {
+        let compiles = match &self.body {
+            Body::Linked(entry) => schema::holds_foreign(entry.properties),
+            Body::Dynamic { .. } => true,
+        };
+        match compiles.then(|| self.parsed().fault.clone()).flatten() {
+            Some(fault) => Err(fault),
+            None => Ok(()),
         }
-        names
     }
 
     fn properties(&self) -> &'static [Property] {
@@ -245,20 +259,27 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
-            let (json, value, has_fast_path) = match &self.body {
+            let (json, full, is_foreign) = match &self.body {
                 Body::Linked(entry) => {
                     let rendered = render::object(entry.properties);
-                    // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see
-                    // declared names only.
-                    let aliased = entry.properties.iter().any(|of| !of.aliases.is_empty());
-                    (rendered.text, rendered.value, !rendered.foreign && !aliased)
+                    (rendered.text, rendered.full, rendered.foreign)
                 }
-                Body::Dynamic { schema, .. } => (schema.to_string(), schema.clone(), false),
+                Body::Dynamic { schema, .. } => (schema.to_string(), schema.to_string(), true),
+            };
+            // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see declared names
+            // only.
+            let is_aliased = self.properties().iter().any(|of| !of.aliases.is_empty());
+            let value = || serde_json::from_str(&full).unwrap_or(Value::Bool(true));
+            let (schema, fault) = match is_foreign.then(|| Schema::foreign(&value())) {
+                None => (Schema::parse_text(&full), None),
+                Some(Ok(schema)) => (schema, None),
+                Some(Err(fault)) => (Schema::parse_text(&full), Some(fault)),
             };
             Parsed {
                 json: json.into(),
-                schema: Schema::parse(&value).with_secret(self.spec.secret),
-                has_fast_path,
+                schema: schema.with_secret(self.spec.secret),
+                has_fast_path: !is_foreign && !is_aliased,
+                fault,
             }
         })
     }
@@ -269,21 +290,36 @@ impl Tool {
     ///
     /// Returns the report for the model when the arguments do not fit.
     pub fn validate(&self, arguments: &str) -> Result<ValidArguments, String> {
+        self.validate_as(arguments, Coerce::default())
+    }
+
+    /// Validates arguments without running anything, coercing as far as `agent` says where the tool says nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the report for the model when the arguments do not fit.
+    pub fn validate_as(&self, arguments: &str, agent: Coerce) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
             && self.parsed().has_fast_path
-            && (entry.shim)(None, arguments).is_ok()
+            && check(entry, arguments).is_ok()
         {
             return Ok(ValidArguments {
                 text: arguments.to_owned(),
                 notes: Vec::new(),
             });
         }
-        let schema = self.schema();
-        let coerce = self.spec.coerce.unwrap_or(if self.spec.destructive {
-            Coerce::Strict
-        } else {
-            Coerce::Safe
-        });
+        let Parsed { schema, fault, .. } = self.parsed();
+        if let Some(fault) = fault {
+            let name = self.name();
+            return Err(format!(
+                "Tool call to `{name}` was not run: its arguments cannot be checked ({fault}). Go on without it."
+            ));
+        }
+        let coerce = match self.spec.coerce {
+            Some(coerce) => coerce,
+            None if self.spec.destructive => Coerce::Strict,
+            None => agent,
+        };
         let unknown = if self.spec.effect.is_harmless() {
             Unknown::Drop
         } else {
@@ -292,17 +328,32 @@ impl Tool {
         let Valid { text, notes, .. } = validate(schema, arguments, coerce, unknown)
             .map_err(|invalid| invalid.report(self.name(), schema))?;
         if let Body::Linked(entry) = &self.body
-            && let Err(reject) = (entry.shim)(None, &text)
+            && let Err(reject) = check(entry, &text)
         {
             return Err(format!(
-                "Tool call to `{}` was not run: {reject}.\nSend the corrected call.",
-                self.name()
+                "Tool call to `{}` was not run: {}.\nSend the corrected call.",
+                self.name(),
+                self.explained(reject)
             ));
         }
         Ok(ValidArguments {
             text,
-            notes: notes.iter().map(ToString::to_string).collect(),
+            notes: shown(&notes),
         })
+    }
+
+    /// Returns a refusal as a model may read it: what serde says repeats the value, however long or secret.
+    fn explained(&self, mut reject: Reject) -> Reject {
+        if let Cow::Owned(what) = &reject.what {
+            reject.what = if self.schema().has_secrets() {
+                Cow::Borrowed("a value of another form is expected")
+            } else {
+                let mut clipped = String::new();
+                clip_to(what, 200, &mut clipped);
+                Cow::Owned(clipped)
+            };
+        }
+        reject
     }
 
     /// Tells whether [`Tool::call`] answers at once, on the calling thread, so that a blocking one must be moved off.
@@ -316,14 +367,41 @@ impl Tool {
     /// Starts a call. A sync tool has run when this returns; an async one runs when the result is polled.
     pub fn call<'a>(&self, ctx: &'a ToolContext, arguments: &'a ValidArguments) -> Prepared<'a> {
         match &self.body {
-            Body::Linked(entry) => (entry.shim)(Some(ctx), &arguments.text)
-                .unwrap_or_else(|reject| Prepared::Done(Err(ToolError::new(reject.to_string())))),
+            Body::Linked(entry) => {
+                (entry.shim)(Some(ctx), &arguments.text).unwrap_or_else(|reject| {
+                    let reject = self.explained(reject).to_string();
+                    Prepared::Done(Err(ToolError::new(reject)))
+                })
+            }
             Body::Dynamic { handler, .. } => match serde_json::from_str(&arguments.text) {
                 Ok(value) => Prepared::Future(handler(ctx, value)),
                 Err(error) => Prepared::Done(Err(ToolError::new(error.to_string()))),
             },
         }
     }
+}
+
+/// Reads arguments without running anything. A type of the tool's author reads itself, and may panic.
+fn check(entry: &ToolEntry, arguments: &str) -> Result<(), Reject> {
+    let read = catch_unwind(AssertUnwindSafe(|| (entry.shim)(None, arguments).map(drop)));
+    read.unwrap_or_else(|payload| {
+        // It is the author's too: dropping it may panic again.
+        std::mem::forget(payload);
+        Err(Reject {
+            name: None,
+            what: "the tool failed to read its arguments".into(),
+            at: 0,
+        })
+    })
+}
+
+/// Writes what was changed, one line each; of many, only the number.
+fn shown(notes: &[Note]) -> Vec<String> {
+    let mut shown: Vec<String> = notes.iter().take(LISTED).map(ToString::to_string).collect();
+    if notes.len() > LISTED {
+        shown.push(format!("and {} more changes", notes.len() - LISTED));
+    }
+    shown
 }
 
 impl std::fmt::Debug for Tool {

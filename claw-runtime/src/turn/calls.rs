@@ -1,12 +1,17 @@
 //! The calls of a round: started in batches, answered one by one, settled when all have an answer.
 
 use super::guard::Rung;
-use super::reply::Reading;
+use super::reply::{Reading, clip};
 use super::round::{Call, Round, State};
 use super::{Command, Phase, Turn};
 use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::tool::Effect;
+
+/// Notes on the arguments that are told: there is one for each value that was coerced or dropped.
+const NOTES: usize = 10;
+/// Characters of one: it names the parameter, and a model may name one as it likes.
+const NOTE_CHARS: usize = 200;
 
 impl Turn {
     /// Takes a reply with calls: decides on each, answers those that do not run and goes on with the others.
@@ -187,12 +192,12 @@ impl Turn {
                 .guard
                 .settle(run.mark, crate::digest::of(outcome.as_bytes()));
             if ran {
-                notes.extend(
-                    run.arguments
-                        .notes()
-                        .iter()
-                        .map(|note| format!("Note: {note}")),
-                );
+                let all = run.arguments.notes();
+                let told = all.iter().take(NOTES);
+                notes.extend(told.map(|note| format!("Note: {}", clip(note, NOTE_CHARS))));
+                if all.len() > NOTES {
+                    notes.push(format!("Note: {} more of the kind", all.len() - NOTES));
+                }
             }
         }
         if noted {

@@ -34,7 +34,7 @@ impl Turn {
             let text = unknown_text(&call.name, &self.setup.tools);
             return self.faulty(call, key, Status::UnknownTool, |_| text);
         };
-        match tool.validate(&call.arguments) {
+        match tool.validate_as(&call.arguments, self.setup.coerce) {
             Err(report) => {
                 let key = canonical::digest(&call.name, &call.arguments);
                 self.faulty(call, key, Status::Invalid, |_| report)

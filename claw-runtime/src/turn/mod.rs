@@ -34,6 +34,7 @@ use crate::message::{ContentBlock, Message, Usage};
 use crate::policy::Policy;
 use crate::provider::{ProviderError, Reply, Target, ToolChoice};
 use crate::registry::Toolset;
+use crate::schema::Coerce;
 use crate::session::{Barrier, View};
 use crate::tool::ValidArguments;
 
@@ -46,6 +47,8 @@ pub struct Setup {
     pub policy: Arc<Policy>,
     /// Bounds.
     pub limits: Limits,
+    /// How far arguments may be coerced, where the tool says nothing.
+    pub coerce: Coerce,
     /// Whom to ask, in order; the next one is tried when one keeps failing.
     pub targets: Vec<Target>,
     /// Digest of the system prompt.

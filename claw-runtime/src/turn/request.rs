@@ -250,9 +250,16 @@ impl Turn {
         if shown {
             self.keep_partial(partial);
         }
+        let retried = class.is_retryable() && !shown && wrap_up.is_none();
+        let pause = if retried {
+            self.pause(retry_after)
+        } else {
+            None
+        };
         self.out.event(Event::ModelFailed {
             class,
             message: message.clone(),
+            retry_ms: pause.and_then(|pause| pause.as_millis().try_into().ok()),
         });
         if let Some(reason) = wrap_up {
             return self.finish_composed(reason);
@@ -274,7 +281,7 @@ impl Turn {
                 self.continued = true;
                 self.next_round();
             }
-            class if class.is_retryable() => self.retry(class, message, retry_after),
+            class if class.is_retryable() => self.retry(class, message, pause),
             FailureClass::Quota
             | FailureClass::NotFound
             | FailureClass::Auth
@@ -320,18 +327,27 @@ impl Turn {
         self.request();
     }
 
-    fn retry(&mut self, class: FailureClass, message: String, retry_after: Option<Duration>) {
+    /// Returns how long to wait before the same model is asked again, or `None` when it is not.
+    fn pause(&self, retry_after: Option<Duration>) -> Option<Duration> {
         let limits = &self.setup.limits;
-        let Phase::Asking(asking) = &mut self.phase else {
-            return;
+        let Phase::Asking(asking) = &self.phase else {
+            return None;
         };
         let too_long = retry_after.is_some_and(|wait| wait > limits.retry_after);
         if too_long || asking.tries >= limits.attempts {
-            return self.next_target(class, message);
+            return None;
         }
+        retry_after.or_else(|| Some(backoff(asking.tries, self.setup.seed ^ self.requests)))
+    }
+
+    fn retry(&mut self, class: FailureClass, message: String, pause: Option<Duration>) {
+        let Some(after) = pause else {
+            return self.next_target(class, message);
+        };
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
         asking.paused = true;
-        let after =
-            retry_after.unwrap_or_else(|| backoff(asking.tries, self.setup.seed ^ self.requests));
         let timer = Timer::Retry {
             request: self.requests,
         };

@@ -1,5 +1,7 @@
 //! Secret arguments: the tool gets them, the journal, the model's next request and a person's question do not.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::message::ToolCall;
@@ -18,19 +20,105 @@ pub(super) fn without_secrets(call: &ToolCall, tools: &Toolset) -> ToolCall {
     call
 }
 
-/// Returns the arguments with the values of the tool's secret ones masked.
+/// Returns the arguments of a tool with secrets as they may be kept and shown: secret values masked at any depth, and with
+/// them what may hold one unnamed, which is what was sent under a name that is not declared, and JSON in text.
 pub(super) fn masked(tool: &Tool, arguments: String) -> String {
-    let secret = tool.secret_names();
-    if secret.is_empty() {
+    let schema = tool.schema();
+    if !schema.has_secrets() {
         return arguments;
     }
     let Ok(Value::Object(mut members)) = serde_json::from_str(&arguments) else {
         return "{}".to_owned();
     };
+    let names = schema.names();
     for (name, value) in &mut members {
-        if secret.contains(&name.as_str()) {
+        // A secret's own name misspelt is no name of the tool's.
+        if *names.get(name.as_str()).unwrap_or(&true) {
             *value = MASK.into();
+        } else {
+            mask(value, &names);
         }
     }
     Value::Object(members).to_string()
+}
+
+fn mask(value: &mut Value, names: &HashMap<&str, bool>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if names.get(name.as_str()) == Some(&true) {
+                    *value = MASK.into();
+                } else {
+                    mask(value, names);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, names)),
+        Value::String(text) if text.trim_start().starts_with(['{', '[']) => *value = MASK.into(),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::tool::{Spec, ToolOutput};
+
+    fn tool(secret: &'static [&'static str]) -> Tool {
+        let mut spec = Spec::new("t".into(), "A tool.".into());
+        spec.secret = secret;
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "user": {"type": "string"},
+                "token": {"type": "string", "x-aliases": ["api_token"]},
+                "hosts": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}, "password": {"type": "string", "writeOnly": true}},
+                }},
+            },
+        });
+        Tool::dynamic(
+            spec,
+            schema,
+            Arc::new(|_, _| Box::pin(std::future::ready(Ok(ToolOutput::default())))),
+        )
+    }
+
+    #[test]
+    fn a_secret_is_masked_wherever_it_may_stand() {
+        let cases = [
+            (
+                r#"{"user":"ann","token":"S"}"#,
+                r#"{"token":"***","user":"ann"}"#,
+            ),
+            (r#"{"api_token":"S"}"#, r#"{"api_token":"***"}"#),
+            (
+                r#"{"Token":"S","tokn":{"a":"S"}}"#,
+                r#"{"Token":"***","tokn":"***"}"#,
+            ),
+            (
+                r#"{"hosts":[{"name":"h","password":"S"}]}"#,
+                r#"{"hosts":[{"name":"h","password":"***"}]}"#,
+            ),
+            (
+                r#"{"hosts":"[{\"name\":\"h\",\"password\":\"S\"}]"}"#,
+                r#"{"hosts":"***"}"#,
+            ),
+            (r#""{\"token\":\"S\"}""#, "{}"),
+            (r#"{"token":"S"#, "{}"),
+        ];
+        for (sent, kept) in cases {
+            assert_eq!(masked(&tool(&["token"]), sent.to_owned()), kept, "{sent}");
+        }
+        let nested = r#"{"hosts":[{"password":"S"}]}"#.to_owned();
+        assert_eq!(
+            masked(&tool(&[]), nested),
+            r#"{"hosts":[{"password":"***"}]}"#
+        );
+    }
 }

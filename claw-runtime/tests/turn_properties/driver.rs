@@ -11,6 +11,7 @@ use claw_runtime::message::{ContentBlock, Message, Role};
 use claw_runtime::policy::Policy;
 use claw_runtime::provider::{Protocol, ProviderError, Reply, Target, ToolChoice};
 use claw_runtime::registry::Toolset;
+use claw_runtime::schema::Coerce;
 use claw_runtime::session::{Barrier, View};
 use claw_runtime::tool::{Effect, Handler, Spec, Tool, ToolOutput};
 use claw_runtime::turn::{Command, Input, Setup, Timer, Turn};
@@ -92,6 +93,7 @@ pub(crate) fn setup(world: &World) -> Setup {
     Setup {
         policy: Arc::new(world.policy.clone()),
         limits: world.limits.clone(),
+        coerce: Coerce::Safe,
         targets: (0..world.targets)
             .map(|n| Target {
                 provider: format!("provider{n}"),

@@ -4,6 +4,7 @@
 //! moved to a session of their own. This is tidiness, not a wall: what a program may do is up to the sandbox.
 
 mod clip;
+mod refuse;
 mod run;
 mod shell;
 mod tree;
@@ -45,6 +46,9 @@ pub async fn exec(
     })?;
     if command.contains('\0') {
         return Err(ToolError::new("`command` holds a NUL; leave it out"));
+    }
+    if let Some(reason) = refuse::reason(command) {
+        return Err(ToolError::new(format!("refused, not run: {reason}")));
     }
     let seconds = timeout_s.clamp(1, MAX_TIMEOUT);
     let started = Instant::now();

@@ -48,8 +48,13 @@ impl Tree {
         }
     }
 
-    /// Says that the shell has been waited for: from now on its id may be another's.
+    /// Says that the shell has been waited for: from now on its id may be another's. Who is left in its group is
+    /// remembered before that can be, unless the id is taken already.
     pub(super) fn leader_is_gone(&mut self) {
+        let is_free = |leader: Pid| Process::read(leader.as_raw_pid()).is_none();
+        if self.leader.is_some_and(is_free) {
+            self.members();
+        }
         self.leader = None;
     }
 

@@ -77,6 +77,7 @@ enum Fault {
     NothingToChange,
     NotFound,
     Many(usize),
+    TooLarge(usize),
 }
 
 /// Replaces `old` by `new`; line endings in them follow those of the text.
@@ -108,8 +109,31 @@ fn edit(text: &str, old: &str, new: &str, replace_all: bool) -> Result<Edited, F
     if count > 1 && !replace_all {
         return Err(Fault::Many(count));
     }
+    let whole_end = with_crlf(&new);
+    let size = (text.len() - count * old.len())
+        .saturating_add(count.saturating_mul(new.len().max(whole_end.len())));
+    if size > text.len() && size as u64 > MAX_FILE {
+        return Err(Fault::TooLarge(size));
+    }
+    let mut edited = String::with_capacity(size);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(old) {
+        match before.strip_suffix('\r') {
+            // The `\n` that `old` begins with is half of a line end; the other half goes with it.
+            Some(before) if old.starts_with('\n') => {
+                edited.push_str(before);
+                edited.push_str(&whole_end);
+            }
+            _ => {
+                edited.push_str(before);
+                edited.push_str(&new);
+            }
+        }
+        rest = after;
+    }
+    edited.push_str(rest);
     Ok(Edited {
-        text: text.replace(old, &new),
+        text: edited,
         count,
         line: 1 + text[..first].matches('\n').count(),
     })
@@ -142,6 +166,9 @@ impl Fault {
             }
             Self::NothingToChange => "`old` and `new` are the same; nothing was changed".to_owned(),
             Self::NotFound => format!("`old` does not occur in `{path}`; {}", hint(text, old)),
+            Self::TooLarge(size) => format!(
+                "`{path}` would grow to {size} bytes; nothing was changed, as files of more than {MAX_FILE} are not edited"
+            ),
             Self::Many(count) => format!(
                 "`old` occurs {count} times in `{path}`; add neighbouring lines until it is unique, or set `replace_all`"
             ),
@@ -203,6 +230,28 @@ mod tests {
         assert_eq!(edited("a\r\nb\r\n", "b", "x\ny"), "a\r\nx\r\ny\r\n");
         assert_eq!(edited("a\nb\n", "a\r\nb", "x\r\ny"), "x\ny\n");
         assert_eq!(edited("a\nb\r\nc\n", "b\r\nc", "x\r\ny"), "a\nx\r\ny\n");
+    }
+
+    #[test]
+    fn a_line_end_is_never_cut_in_two() {
+        assert_eq!(edited("a\r\nb\r\nc\r\n", "\nb", ""), "a\r\nc\r\n");
+        assert_eq!(edited("a\r\nb\r\n", "\nb", "\nx\ny"), "a\r\nx\r\ny\r\n");
+        assert_eq!(edited("a\nb\r\n", "\nb", "\nx"), "a\nx\r\n");
+        let all = |text, old, new| edit(text, old, new, true).unwrap().text;
+        assert_eq!(all("a\r\nb\n", "\n", "\n\n"), "a\r\n\r\nb\n\n");
+        assert_eq!(all("\n\r\n\r", "\n\r", ""), "");
+    }
+
+    #[test]
+    fn an_edit_that_grows_without_bound_is_refused() {
+        let text = "ab".repeat(1 << 20);
+        let new = "b".repeat(1_000);
+        assert_eq!(
+            edit(&text, "a", &new, true),
+            Err(Fault::TooLarge((1 << 20) * 1_001))
+        );
+        let large = "é".repeat(9 << 20);
+        assert_eq!(edit(&large, "éé", "é", true).unwrap().count, 9 << 19);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use claw::tool::{ToolContext, ToolError};
 use super::MAX_FILE;
 use super::page::{Page, Wanted, page};
 use super::text::{Encoding, Text, binary, is_binary};
-use crate::beneath::Root;
+use crate::beneath::{Root, shown};
 use crate::walk::{Pattern, Walk, is_pattern};
 use crate::{PAGE, cancelled};
 
@@ -67,7 +67,7 @@ pub fn read_many(
     if files.is_empty() {
         return Err(ToolError::new("`paths` is empty; give at least one path"));
     }
-    let left_out = files.len().saturating_sub(MAX_FILES);
+    let is_cut = files.len() > MAX_FILES;
     files.truncate(MAX_FILES);
     let mut out = String::new();
     let (mut left, mut count) = (PAGE, files.len());
@@ -81,24 +81,25 @@ pub fn read_many(
             limit: u64::MAX,
             chars: (left / count).max(LEAST),
         };
-        let (path, shown) = match file {
+        let (path, text) = match file {
             Ok(path) => {
-                let shown = show(ctx, root, &path, wanted);
-                (path, shown)
+                let text = show(ctx, root, &path, wanted);
+                (path, text)
             }
             Err((path, err)) => (path, Err(err)),
         };
-        let shown = shown.unwrap_or_else(|err| format!("[{err}]"));
-        left = left.saturating_sub(shown.chars().count());
+        // A name with a line end in it must not look like more than a name.
+        let text = text.unwrap_or_else(|err| format!("[{}]", shown(err.to_string())));
+        left = left.saturating_sub(text.chars().count());
         count -= 1;
-        out.push_str(&format!("==> {path} <==\n{shown}"));
+        out.push_str(&format!("==> {} <==\n{text}", shown(path)));
         if !out.ends_with('\n') {
             out.push('\n');
         }
     }
-    if left_out > 0 {
+    if is_cut {
         out.push_str(&format!(
-            "[{left_out} more files; ask for at most {MAX_FILES} at a time]\n"
+            "[there are more files; ask for at most {MAX_FILES} at a time]\n"
         ));
     }
     Ok(out)
@@ -109,7 +110,7 @@ fn expand(ctx: &ToolContext, root: Root<'_>, pattern: &str) -> Result<Vec<String
     let mut found = Vec::new();
     for path in Walk::new(ctx, root, ".", false)? {
         let path = path?;
-        // One more than is shown, so that the rest is told.
+        // One more than is shown, so that it is told that there are more.
         if found.len() <= MAX_FILES && matcher.matches(&path) {
             found.push(path.to_string_lossy().into_owned());
         }
@@ -138,6 +139,11 @@ fn show(
             file.take(MAX_FILE)
                 .read_to_end(&mut bytes)
                 .map_err(failed)?;
+            if bytes.len() as u64 > MAX_FILE {
+                return Err(ToolError::new(format!(
+                    "`{path}` is UTF-16 and larger than {MAX_FILE} bytes; convert it with a program through `exec`"
+                )));
+            }
             let text = Text::decode(bytes).ok_or_else(|| binary(path))?;
             page(text.text.as_bytes(), wanted, stop)
         }

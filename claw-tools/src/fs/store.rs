@@ -14,7 +14,7 @@ use crate::beneath::Place;
 
 /// Replaces what stands at `place` by `bytes`: whoever reads sees the old file or the new one, also after a crash.
 ///
-/// An existing file keeps its mode and, where allowed, its owner.
+/// An existing file keeps its mode and, where allowed, its owner and group.
 pub(super) fn replace(
     place: &Place,
     existing: Option<&Stat>,
@@ -43,16 +43,41 @@ fn fill(place: &Place, name: &str, existing: Option<&Stat>, bytes: &[u8]) -> Res
     let mode = Mode::from_raw_mode(if existing.is_some() { 0o600 } else { 0o666 });
     let file = openat(&place.dir, name, flags, mode).map_err(|err| place.refused(err))?;
     if let Some(stat) = existing {
+        let group = Some(Gid::from_raw(stat.st_gid));
         // Only root may give files away; a file of another owner becomes ours, as in any editor.
-        let _ = fchown(
-            &file,
-            Some(Uid::from_raw(stat.st_uid)),
-            Some(Gid::from_raw(stat.st_gid)),
-        );
-        fchmod(&file, Mode::from_raw_mode(stat.st_mode)).map_err(|err| place.refused(err))?;
+        let has_group = fchown(&file, Some(Uid::from_raw(stat.st_uid)), group)
+            .or_else(|_| fchown(&file, None, group))
+            .is_ok();
+        let mode = Mode::from_raw_mode(match has_group {
+            true => stat.st_mode,
+            false => without_group(stat.st_mode),
+        });
+        fchmod(&file, mode).map_err(|err| place.refused(err))?;
     }
     let mut file = File::from(file);
     file.write_all(bytes)
         .and_then(|()| file.sync_all())
         .map_err(|err| ToolError::new(format!("the file could not be written: {err}")))
+}
+
+/// Returns a mode that gives the group what everybody has: it is another group now, for which nothing else was meant.
+fn without_group(mode: u32) -> u32 {
+    mode & !0o2070 | (mode & mode << 3 & 0o070)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_group;
+
+    #[test]
+    fn another_group_gets_no_more_than_everybody() {
+        for (mode, expected) in [
+            (0o100_640, 0o100_600),
+            (0o100_664, 0o100_644),
+            (0o102_775, 0o100_755),
+            (0o100_604, 0o100_604),
+        ] {
+            assert_eq!(without_group(mode), expected, "{mode:o}");
+        }
+    }
 }

@@ -17,6 +17,8 @@ use crate::walk::{Pattern, Walk};
 const MAX_LINE: usize = 300;
 /// Bytes a line may have; files with longer ones are skipped.
 const MAX_LINE_BYTES: usize = 4 << 20;
+/// Bytes the compiled expression, and what it caches while it searches, may take each.
+const MAX_EXPRESSION: usize = 10 << 20;
 
 /// Finds lines by a regular expression. The lines of a file stand below its path, `12:` before a match, `12-` before context.
 /// Binary files and files named in `.gitignore` are left out.
@@ -50,6 +52,8 @@ pub fn grep(
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(ignore_case)
         .line_terminator(Some(b'\n'))
+        .size_limit(MAX_EXPRESSION)
+        .dfa_size_limit(MAX_EXPRESSION)
         .build(pattern)
         .map_err(|err| {
             ToolError::new(format!(

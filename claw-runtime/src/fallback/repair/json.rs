@@ -47,10 +47,6 @@ impl Json {
         }
     }
 
-    pub(in crate::fallback) fn is_scalar(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Literal(_))
-    }
-
     pub(in crate::fallback) fn is_null(&self) -> bool {
         matches!(self, Self::Literal(text) if text == "null")
     }

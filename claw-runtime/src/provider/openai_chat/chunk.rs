@@ -3,9 +3,11 @@
 //! Every field may be absent, null or of another type than documented: what cannot be read is nothing, never a failure.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -16,6 +18,12 @@ use crate::provider::failure::Complaint;
 use crate::provider::sse::Event;
 use crate::provider::surrogates::Joiner;
 use crate::provider::{DeltaSink, FailureClass, ProviderError, Reply};
+
+/// The most choices and pieces of calls that one document may hold, and the most calls of an answer.
+const MOST: usize = 4096;
+
+/// The longest complaint read, in bytes.
+const MOST_COMPLAINT: usize = 1 << 20;
 
 /// Reads the documents of one answer.
 #[derive(Debug)]
@@ -34,7 +42,7 @@ pub(super) struct Chunks {
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "few")]
     choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
@@ -71,7 +79,7 @@ struct Said<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     refusal: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "few")]
     tool_calls: Option<Vec<Option<Call<'a>>>>,
     #[serde(borrow, default)]
     function_call: Option<Function<'a>>,
@@ -93,6 +101,39 @@ struct Function<'a> {
     name: Option<&'a RawValue>,
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
+}
+
+/// Reads a list or `null`. A list of millions of empty objects is small on the wire and gigabytes in memory, so a long one
+/// is no answer.
+fn few<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Few<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Option<Vec<T>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MOST} or null")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = list.next_element()? {
+                if items.len() == MOST {
+                    return Err(de::Error::invalid_length(MOST + 1, &self));
+                }
+                items.push(item);
+            }
+            Ok(Some(items))
+        }
+    }
+    deserializer.deserialize_any(Few(PhantomData))
 }
 
 impl Chunks {
@@ -274,6 +315,9 @@ impl Chunks {
 
     /// Fails with the complaint that `json` holds, if it does; a whole body is searched harder than an event.
     fn complain(&mut self, json: &str, whole: bool) -> bool {
+        if json.len() > MOST_COMPLAINT {
+            return false;
+        }
         let found = serde_json::from_str::<Value>(json).ok().and_then(|value| {
             if whole {
                 Complaint::in_body(&value)
@@ -394,7 +438,7 @@ impl Chunks {
         };
         let is_empty = matches!(arguments, Arguments::Text(""));
         self.progress += u64::from(!is_empty || !name.is_empty());
-        self.assembler.call(
+        let calls = self.assembler.call(
             CallPiece {
                 index,
                 id,
@@ -403,6 +447,12 @@ impl Chunks {
             },
             sink,
         );
+        if calls > MOST {
+            self.fail(ProviderError::new(
+                FailureClass::BadResponse,
+                format!("answer of more than {MOST} tool calls"),
+            ));
+        }
     }
 }
 

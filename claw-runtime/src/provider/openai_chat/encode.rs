@@ -12,6 +12,9 @@ use super::Quirks;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 use crate::provider::{Capabilities, Request, ToolChoice};
 
+/// The longest name that services take for a tool, in characters.
+const MAX_NAME: usize = 64;
+
 /// Who is asked: what an encoding depends on beside the request.
 #[derive(Clone, Copy)]
 pub(super) struct Peer<'a> {
@@ -210,7 +213,7 @@ impl Body<'_> {
         self.raw("{\"id\":");
         self.id(&call.id);
         self.raw(",\"type\":\"function\",\"function\":{\"name\":");
-        self.string(&call.name);
+        self.string(&sendable_name(&call.name));
         self.raw(",\"arguments\":");
         let is_object = call.arguments.trim_start().starts_with('{')
             && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
@@ -302,6 +305,24 @@ fn text_of_block(block: &ContentBlock, takes_images: bool) -> Option<Cow<'_, str
         ContentBlock::Image(_) if !takes_images => "[image left out: the model takes none]".into(),
         _ => return None,
     })
+}
+
+/// Returns the name of a past call as services take it back. A model makes up names that no service would let a tool have,
+/// and one such call would have every later request of the session refused.
+fn sendable_name(name: &str) -> Cow<'_, str> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_allowed) {
+        return name.into();
+    }
+    let mut sent: String = name
+        .chars()
+        .take(MAX_NAME)
+        .map(|c| if is_allowed(c) { c } else { '_' })
+        .collect();
+    if sent.is_empty() {
+        sent.push('_');
+    }
+    sent.into()
 }
 
 fn reasoning_of(content: &[ContentBlock]) -> String {

@@ -1,5 +1,6 @@
 //! The provider itself: address, key, options; one request, one answer.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -265,20 +266,44 @@ impl OpenAiChat {
     /// Takes the secrets out of an error's message: a service may repeat what it was sent.
     fn scrub(&self, mut error: ProviderError) -> ProviderError {
         let key = self.key.as_ref().map(|key| key.expose_secret().trim());
-        let values = self
-            .headers
-            .values()
-            .filter_map(|value| value.to_str().ok());
-        for secret in key
-            .into_iter()
-            .chain(values)
-            .filter(|secret| secret.len() >= 6)
-        {
-            if error.message.contains(secret) {
-                error.message = error.message.replace(secret, "***");
-            }
+        let headers = self.headers.values().filter_map(|it| it.to_str().ok());
+        let mut secrets: Vec<Cow<'_, str>> =
+            key.into_iter().chain(headers).map(Cow::from).collect();
+        // Services that take the key in the address repeat the address.
+        secrets.extend(self.base.password().map(Cow::from));
+        for part in self.base.query().into_iter().flat_map(|it| it.split('&')) {
+            secrets.extend(part.split_once('=').map(|(_, value)| Cow::from(value)));
+        }
+        secrets.extend(self.base.query_pairs().map(|(_, value)| value));
+        for secret in &secrets {
+            remove(secret, &mut error.message);
         }
         error
+    }
+}
+
+/// Replaces `secret` wherever it stands in a bounded message, also where the bound cut it.
+fn remove(secret: &str, message: &mut String) {
+    /// What is shorter is no secret, and would take ordinary words out.
+    const SHORTEST: usize = 6;
+    /// A beginning of so little tells nothing.
+    const BEGINNING: usize = 4;
+    if secret.len() < SHORTEST {
+        return;
+    }
+    if message.contains(secret) {
+        *message = message.replace(secret, "***");
+    }
+    let Some(kept) = message.strip_suffix('…') else {
+        return;
+    };
+    let cut = (BEGINNING..secret.len())
+        .rev()
+        .filter_map(|end| secret.get(..end))
+        .find(|beginning| kept.ends_with(beginning));
+    if let Some(beginning) = cut {
+        message.truncate(kept.len() - beginning.len());
+        message.push_str("***…");
     }
 }
 
@@ -401,6 +426,15 @@ mod tests {
         }
         let error = ProviderError::new(FailureClass::Auth, "no: very-secret-key, other-secret");
         assert_eq!(service.scrub(error).message, "no: ***, ***");
+        let error = ProviderError::new(FailureClass::Auth, "no: very-secret…");
+        assert_eq!(service.scrub(error).message, "no: ***…");
+        let keyed =
+            OpenAiChat::new("x", "http://u:p%40ssword@h?v=1&key=a%2Fb-secret", None).unwrap();
+        let error = ProviderError::new(
+            FailureClass::NotFound,
+            "no /v1?v=1&key=a%2Fb-secret, a/b-secret, p%40ssword",
+        );
+        assert_eq!(keyed.scrub(error).message, "no /v1?v=1&key=***, ***, ***");
         let bad = SecretString::from("two\nlines".to_owned());
         let refused = OpenAiChat::new("x", "http://h", Some(bad))
             .unwrap_err()

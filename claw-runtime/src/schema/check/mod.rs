@@ -10,7 +10,7 @@ use super::expected::{array_rules, expected};
 use super::json::Json;
 use super::number::Decimal;
 use super::reader;
-use super::report::{Invalid, Path, Problem, brief, counted, kind, shown};
+use super::report::{Invalid, PROBLEMS, Path, Problem, brief, counted, kind, shown};
 use super::tree::{Array, Bounds, Id, Shape, Text, Tree, Types};
 use super::validate::{Note, Unknown, fault_text};
 use crate::nearest::nearest;
@@ -22,15 +22,14 @@ mod union;
 /// Deepest chain of checks: levels of nesting, and references and unions on each.
 const DEPTH: usize = 400;
 
-/// Problems after which the walk ends: many more than a report lists.
-const PROBLEMS: usize = 1_000;
 /// Most members that are looked through for the one that was meant.
 const MEANT: usize = 200;
 
 /// One walk. Under `quiet` it only finds out whether there is a problem.
 pub(super) struct Checker<'t> {
     tree: &'t Tree,
-    coerce: Coerce,
+    /// How far values may be changed; `None` for not at all, to find out whether one fits.
+    coerce: Option<Coerce>,
     unknown: Unknown,
     problems: Vec<Problem>,
     pub(super) notes: Vec<Note>,
@@ -43,7 +42,12 @@ pub(super) struct Checker<'t> {
 
 impl<'t> Checker<'t> {
     /// Returns a walk for arguments of `length` bytes.
-    pub(super) fn new(tree: &'t Tree, coerce: Coerce, unknown: Unknown, length: usize) -> Self {
+    pub(super) fn new(
+        tree: &'t Tree,
+        coerce: Option<Coerce>,
+        unknown: Unknown,
+        length: usize,
+    ) -> Self {
         Self {
             tree,
             coerce,
@@ -74,7 +78,7 @@ impl<'t> Checker<'t> {
     }
 
     /// Tells whether the walk was given up as too much work; its outcome then says nothing.
-    fn gave_up(&self) -> bool {
+    pub(super) fn gave_up(&self) -> bool {
         self.work == 0
     }
 
@@ -96,6 +100,7 @@ impl<'t> Checker<'t> {
     fn shape(&mut self, id: Id, value: &mut Json<'_>, path: &Path<'_>) {
         let tree = self.tree;
         let shape = tree.shape(id);
+        let path = &path.hidden(shape.secret);
         self.spend(
             shape
                 .members
@@ -153,7 +158,8 @@ impl<'t> Checker<'t> {
             self.union(id, &shape.any, false, value, path);
         }
         if !shape.one.is_empty() {
-            self.union(id, &shape.one, true, value, path);
+            // Branches that are read in part may fit only seemingly.
+            self.union(id, &shape.one, !tree.partial, value, path);
         }
     }
 
@@ -199,25 +205,25 @@ impl<'t> Checker<'t> {
         value: &mut Json<'_>,
         path: &Path<'_>,
     ) -> Option<Json<'static>> {
-        if self.coerce == Coerce::Strict {
-            return None;
-        }
+        let coerce = self.coerce?;
         let member = shape
             .members
             .as_deref()
-            .and_then(|members| coerce::to_member(members, value, self.coerce));
+            .and_then(|members| coerce::to_member(members, value, coerce));
         if let Some(converted) = member
-            .or_else(|| coerce::to_types(shape.types, value, self.coerce))
+            .or_else(|| coerce::to_types(shape.types, value, coerce))
             .filter(|converted| accepts(shape, converted))
         {
             return Some(converted);
         }
-        let wraps = self.coerce == Coerce::Lenient
-            && shape.members.is_none()
+        let wraps = shape.members.is_none()
             && shape.types.has(Types::ARRAY)
-            && !matches!(value, Json::Array(_) | Json::Null);
-        let array = shape.array.as_deref().filter(|_| wraps)?;
-        let items = array.prefix.first().copied().or(array.items)?;
+            && coerce::is_list_of_one(value, coerce);
+        let array = shape
+            .array
+            .as_deref()
+            .filter(|of| wraps && of.prefix.is_empty())?;
+        let items = array.items?;
         self.fits(items, value, path)
             .then(|| Json::Array(vec![value.clone().into_owned()]))
     }
@@ -225,12 +231,12 @@ impl<'t> Checker<'t> {
     /// Tells whether a value fits as it is.
     fn fits(&mut self, id: Id, value: &mut Json<'_>, path: &Path<'_>) -> bool {
         if !self.tree.aliases {
-            return self.trial(id, value, Coerce::Strict, Unknown::Refuse, path);
+            return self.trial(id, value, None, Unknown::Refuse, path);
         }
         // Names are still brought to the declared ones.
         self.spend(value.weight());
         let mut copy = value.clone();
-        self.trial(id, &mut copy, Coerce::Strict, Unknown::Refuse, path)
+        self.trial(id, &mut copy, None, Unknown::Refuse, path)
     }
 
     /// Checks without a report; what was noted stays only when there was no problem.
@@ -238,7 +244,7 @@ impl<'t> Checker<'t> {
         &mut self,
         id: Id,
         value: &mut Json<'_>,
-        coerce: Coerce,
+        coerce: Option<Coerce>,
         unknown: Unknown,
         path: &Path<'_>,
     ) -> bool {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::coerce::{self, Coerce};
+use super::super::coerce;
 use super::super::expected::expected;
 use super::super::json::Json;
 use super::super::report::{Path, counted};
@@ -74,10 +74,16 @@ impl Checker<'_> {
                 return true;
             }
             let property = &object.properties[place];
-            if self.is_absent(property, value, path) {
+            let outer = self.coerce;
+            self.coerce = outer.map(|of_all| property.coerce.unwrap_or(of_all));
+            let absent = self.is_absent(property, value, path);
+            if !absent {
+                self.check(property.shape, value, &path.key(key, property.secret));
+            }
+            self.coerce = outer;
+            if absent {
                 return false;
             }
-            self.check(property.shape, value, &path.key(key, property.secret));
             if *key != property.name {
                 *key = Cow::Owned(property.name.clone());
             }
@@ -121,8 +127,9 @@ impl Checker<'_> {
     /// Tells whether the value says that an optional property is absent.
     fn is_absent(&mut self, property: &Property, value: &mut Json<'_>, path: &Path<'_>) -> bool {
         let absent = !property.required
-            && self.coerce != Coerce::Strict
-            && coerce::is_nothing(value)
+            && self
+                .coerce
+                .is_some_and(|coerce| coerce::is_nothing(value, coerce))
             && (matches!(value, Json::Null) || !self.takes_text(property.shape, 0))
             && !self.fits(property.shape, value, path);
         if absent {

@@ -22,11 +22,11 @@ impl Checker<'_> {
             if self.tree.aliases {
                 self.spend(value.weight());
                 let mut copy = value.clone();
-                if self.trial(*branch, &mut copy, Coerce::Strict, Unknown::Refuse, path) {
+                if self.trial(*branch, &mut copy, None, Unknown::Refuse, path) {
                     fitting += 1;
                     renamed.get_or_insert(copy);
                 }
-            } else if self.trial(*branch, value, Coerce::Strict, Unknown::Refuse, path) {
+            } else if self.trial(*branch, value, None, Unknown::Refuse, path) {
                 fitting += 1;
             }
             if fitting > usize::from(exactly_one) {
@@ -52,7 +52,7 @@ impl Checker<'_> {
         let mut found: Option<Json<'_>> = None;
         let mut ambiguous = false;
         let outer = self.notes.len();
-        if self.coerce != Coerce::Strict || self.unknown == Unknown::Drop {
+        if self.coerce.is_some() || self.unknown == Unknown::Drop {
             for branch in branches {
                 self.spend(value.weight());
                 let mut copy = value.clone();
@@ -80,18 +80,20 @@ impl Checker<'_> {
 
     /// Reports the problems of the branch that is clearly meant, or what the branches expect.
     fn unfitting(&mut self, id: Id, branches: &[Id], value: &mut Json<'_>, path: &Path<'_>) {
-        self.failed = true;
         if self.quiet {
+            self.failed = true;
             return;
         }
         let tree = self.tree;
         if let Some(branch) = meant(tree, branches, value) {
             let before = self.problems.len();
             self.check(branch, value, path);
-            if self.problems.len() > before {
+            // Under strict rules nothing but absent members can have been taken out.
+            if self.problems.len() > before || self.coerce == Some(Coerce::Strict) {
                 return;
             }
         }
+        self.failed = true;
         if let Some((name, tags)) = common_tag(tree, branches, value) {
             let here = path.key(name, false);
             self.problem(&here, || match value.member(name) {

@@ -123,3 +123,67 @@ fn arguments_of_many_parts_take_linear_time() {
         50_000
     );
 }
+
+/// The complete validator has no bound of its own on time and stack.
+#[cfg(feature = "jsonschema")]
+#[test]
+fn a_schema_that_asks_without_end_is_given_up() {
+    let doubling = |last: Value| {
+        let twice = |to: usize| json!({"$ref": format!("#/$defs/a{to}")});
+        let mut definitions: serde_json::Map<String, Value> = (0..60)
+            .map(|at| {
+                (
+                    format!("a{at}"),
+                    json!({"allOf": [twice(at + 1), twice(at + 1)]}),
+                )
+            })
+            .collect();
+        definitions.insert("a60".to_owned(), last);
+        Value::from(definitions)
+    };
+    let chain = |links: usize, link: fn(Value) -> Value| {
+        let mut definitions: serde_json::Map<String, Value> = (0..links)
+            .map(|at| {
+                (
+                    format!("a{at}"),
+                    link(json!({"$ref": format!("#/$defs/a{}", at + 1)})),
+                )
+            })
+            .collect();
+        definitions.insert(format!("a{links}"), json!({"type": "string"}));
+        json!({"$defs": definitions, "properties": {"a": {"$ref": "#/$defs/a0"}}})
+    };
+    let string = || doubling(json!({"type": "string"}));
+    let nested = (0..60).fold(json!({"type": "object"}), |inner, _| {
+        json!({"allOf": [inner], "unevaluatedProperties": false, "properties": {"b": true}})
+    });
+    let told = |schema: &Value| match Schema::foreign(schema) {
+        Ok(schema) => outcome(&schema, r#"{"a":1}"#, Coerce::Safe, Unknown::Refuse),
+        Err(error) => error.problem,
+    };
+    for schema in [
+        json!({"$defs": string(), "not": {"$ref": "#/$defs/a0"}, "type": "object"}),
+        json!({"$defs": string(), "if": true, "then": {"$ref": "#/$defs/a0"}}),
+        json!({"$defs": string(), "properties": {"a": {"$dynamicRef": "#/$defs/a0"}}}),
+        json!({"$defs": doubling(json!({})), "not": {"not": {"$ref": "#/$defs/a0"}}}),
+        json!({"$defs": string(), "$ref": "#/$defs/a0"}),
+        // References into what is no schema.
+        json!({"if": true, "then": {"$ref": "#/default/a0"}, "default": {"a0": {"type": "null"}}}),
+        nested,
+        chain(900, |to| to),
+        chain(900, |to| json!({"not": to})),
+        chain(900, |to| (0..50).fold(to, |to, _| json!({"allOf": [to]}))),
+        chain(5_000, |to| to),
+    ] {
+        let start = std::time::Instant::now();
+        let said = told(&schema);
+        let most = std::time::Duration::from_secs(20);
+        assert!(start.elapsed() < most, "{said}");
+    }
+    let said = told(&json!({"$defs": string(), "if": true, "then": {"$ref": "#/$defs/a0"}}));
+    assert_eq!(said, "! : too much to check; send less");
+    assert_eq!(
+        told(&chain(5_000, |to| to)),
+        "refers to more than 1,000 places"
+    );
+}

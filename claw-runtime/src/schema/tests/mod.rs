@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use super::*;
 
 mod cases;
+#[cfg(feature = "jsonschema")]
+mod foreign;
 mod hostile;
 mod random;
 mod suite;

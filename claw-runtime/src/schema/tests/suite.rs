@@ -101,7 +101,7 @@ fn fits(schema: &Schema, data: &Value) -> bool {
     let tree = &schema.tree;
     let text = data.to_string();
     let mut json = crate::schema::reader::read(&text).unwrap().json;
-    let mut checker = Checker::new(tree, Coerce::Strict, Unknown::Refuse, text.len());
+    let mut checker = Checker::new(tree, None, Unknown::Refuse, text.len());
     checker.check(tree.root, &mut json, &Path::root(false));
     checker.finish().is_ok()
 }

@@ -1,16 +1,19 @@
 //! A JSON Schema read into a typed tree, so that checking a call reads no schema.
 //!
 //! A subset of draft 2020-12: what tools use. Keywords it does not know are ignored, as are references out of the
-//! document and patterns that the regex engine does not have (look-around, back references): what cannot be checked is
-//! let through, since a server that sent the schema checks again. Shapes stand in one list and refer to each other by
-//! place, so a recursive schema is an ordinary one.
+//! document and patterns that the regex engine does not have (look-around, back references); the tree then says that it
+//! is [partial](Tree::partial), and what it refuses is wrong for sure, while [`foreign`](super::foreign) has the last
+//! word. Shapes stand in one list and refer to each other by place, so a recursive schema is an ordinary one.
 
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
 use serde_json::Value;
 
+use super::coerce::Coerce;
+use super::foreign::Complete;
 use super::json::Json;
 use super::number::Decimal;
 use super::reader;
@@ -21,6 +24,8 @@ mod parse;
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(super) tree: Arc<Tree>,
+    /// The check of what the tree does not read.
+    pub(super) complete: Option<Arc<Complete>>,
 }
 
 impl Schema {
@@ -38,6 +43,7 @@ impl Schema {
     fn of(json: &Json<'_>) -> Self {
         Self {
             tree: Arc::new(parse::tree(json)),
+            complete: None,
         }
     }
 
@@ -50,27 +56,36 @@ impl Schema {
         let mut tree = Arc::unwrap_or_clone(self.tree);
         tree.secrets = true;
         // The parameters may stand in parts of the root.
-        let mut parts = vec![tree.root];
-        let mut seen = HashSet::new();
-        while let Some(id) = parts.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let shape = &mut tree.shapes[id];
-            for part in [&shape.all, &shape.any, &shape.one] {
-                parts.extend_from_slice(part);
-            }
-            for property in shape
+        for id in tree.parts(vec![tree.root]) {
+            for property in tree.shapes[id]
                 .object
                 .iter_mut()
-                .flat_map(|object| &mut object.properties)
+                .flat_map(|of| &mut of.properties)
             {
                 property.secret |= names.contains(&property.name.as_str());
             }
         }
         Self {
             tree: Arc::new(tree),
+            complete: self.complete,
         }
+    }
+
+    /// Tells whether a secret is declared anywhere.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.tree.secrets
+    }
+
+    /// Tells of each name under which a value may come, at any depth, whether that value is secret anywhere.
+    pub(crate) fn names(&self) -> HashMap<&str, bool> {
+        let mut names = HashMap::new();
+        let objects = self.tree.shapes.iter().flat_map(|shape| &shape.object);
+        for property in objects.flat_map(|object| &object.properties) {
+            for name in iter::once(&property.name).chain(&property.aliases) {
+                *names.entry(name.as_str()).or_default() |= property.secret;
+            }
+        }
+        names
     }
 
     /// Returns the parameters as one compact typed line: `path: string, limit?: integer`.
@@ -92,8 +107,10 @@ pub(super) struct Tree {
     pub(super) root: Id,
     /// Whether any property has another name.
     pub(super) aliases: bool,
-    /// Whether any property is secret.
+    /// Whether anything is secret.
     pub(super) secrets: bool,
+    /// Whether the schema asks something that is not read: a value that fits the tree may still not fit the schema.
+    pub(super) partial: bool,
     pub(super) signature: OnceLock<String>,
 }
 
@@ -112,6 +129,78 @@ impl Tree {
             }
         }
         id
+    }
+
+    /// Tells whether the value that these steps lead to is secret.
+    pub(super) fn hides<'s>(&self, steps: impl Iterator<Item = &'s str>) -> bool {
+        let mut here = self.parts(vec![self.root]);
+        for step in steps {
+            if here.iter().any(|id| self.shapes[*id].secret) {
+                return true;
+            }
+            let mut next = Vec::new();
+            for shape in here.iter().map(|id| &self.shapes[*id]) {
+                if let Some(object) = shape.object.as_deref() {
+                    match object.find(step).map(|place| &object.properties[place]) {
+                        Some(property) if property.secret => return true,
+                        Some(property) => next.push(property.shape),
+                        None => {}
+                    }
+                    let matched = object.patterns.iter();
+                    next.extend(
+                        matched
+                            .filter(|(of, _)| of.is_match(step))
+                            .map(|(_, id)| *id),
+                    );
+                    if let Rest::Of(id) = object.rest {
+                        next.push(id);
+                    }
+                }
+                if let Some(array) = shape.array.as_deref() {
+                    next.extend(array.prefix.iter().copied().chain(array.items));
+                }
+            }
+            here = self.parts(next);
+        }
+        here.iter().any(|id| self.shapes[*id].secret)
+    }
+
+    /// Returns these shapes and all that are part of them.
+    fn parts(&self, mut left: Vec<Id>) -> Vec<Id> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        while let Some(id) = left.pop() {
+            if seen.insert(id) {
+                found.push(id);
+                left.extend(self.shapes[id].parts());
+            }
+        }
+        found
+    }
+
+    /// Makes a shape secret when a part of it is.
+    fn spread_secrets(&mut self) {
+        if !self.secrets {
+            return;
+        }
+        let mut wholes: HashMap<Id, Vec<Id>> = HashMap::new();
+        for (id, shape) in self.shapes.iter().enumerate() {
+            for part in shape.parts() {
+                wholes.entry(part).or_default().push(id);
+            }
+        }
+        let marked = self.shapes.iter().enumerate();
+        let mut left: Vec<Id> = marked
+            .filter(|(_, of)| of.secret)
+            .map(|(id, _)| id)
+            .collect();
+        while let Some(part) = left.pop() {
+            for whole in wholes.remove(&part).into_iter().flatten() {
+                if !std::mem::replace(&mut self.shapes[whole].secret, true) {
+                    left.push(whole);
+                }
+            }
+        }
     }
 }
 
@@ -134,6 +223,8 @@ pub(super) struct Shape {
     pub(super) all: Vec<Id>,
     pub(super) any: Vec<Id>,
     pub(super) one: Vec<Id>,
+    /// Whether the value is shown to nobody.
+    pub(super) secret: bool,
     pub(super) docs: Docs,
 }
 
@@ -149,6 +240,13 @@ impl Shape {
             && self.object.is_none()
             && self.any.is_empty()
             && self.one.is_empty()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = Id> {
+        [&self.all, &self.any, &self.one]
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     /// Tells whether any value fits.
@@ -327,6 +425,8 @@ pub(super) struct Property {
     pub(super) shape: Id,
     pub(super) required: bool,
     pub(super) secret: bool,
+    /// How far its value may be coerced, where that was said of it alone.
+    pub(super) coerce: Option<Coerce>,
 }
 
 /// What may stand in an object beside its properties.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use regex::{Regex, RegexBuilder};
 
 use super::{Array, Bound, Bounds, Docs, Id, Object, Property, Rest, Shape, Text, Tree, Types};
+use crate::schema::coerce::Coerce;
 use crate::schema::json::Json;
 use crate::schema::number::Decimal;
 
@@ -13,20 +14,60 @@ const DEPTH: usize = 128;
 /// Largest compiled pattern, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
 
+/// Keywords that ask something and are not read.
+const UNREAD: &[&str] = &[
+    "not",
+    "if",
+    "contains",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "propertyNames",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "additionalItems",
+    "$dynamicRef",
+    "$recursiveRef",
+];
+
 pub(super) fn tree(document: &Json<'_>) -> Tree {
     let mut parser = Parser {
         document,
         seen: HashMap::new(),
+        inside: false,
+        lonely: false,
         tree: Tree::default(),
     };
-    parser.tree.root = parser.shape(document, 0);
+    match document.member("$schema").and_then(Json::as_str) {
+        Some(dialect) if !is_known(dialect) => {
+            parser.tree.shapes.push(Shape::default());
+            parser.tree.partial = true;
+        }
+        dialect => {
+            parser.lonely = dialect.is_some_and(|dialect| dialect.contains("/draft-0"));
+            parser.tree.root = parser.shape(document, 0);
+        }
+    }
+    parser.tree.spread_secrets();
     parser.tree
+}
+
+/// Tells whether a dialect is one of the drafts, rather than one that may give the keywords another meaning.
+fn is_known(dialect: &str) -> bool {
+    dialect
+        .strip_prefix("http://")
+        .or_else(|| dialect.strip_prefix("https://"))
+        .is_some_and(|rest| rest.starts_with("json-schema.org/"))
 }
 
 struct Parser<'a> {
     document: &'a Json<'a>,
     /// Where a schema object has been read to, by its address: a reference and the place it refers to share one shape.
     seen: HashMap<usize, Id>,
+    /// Whether the schema lies in one with an `$id` of its own, where references start elsewhere.
+    inside: bool,
+    /// Whether `$ref` stands for the whole schema, whatever is beside it, as up to draft 7.
+    lonely: bool,
     tree: Tree,
 }
 
@@ -39,6 +80,7 @@ impl<'a> Parser<'a> {
         let id = self.tree.shapes.len();
         self.tree.shapes.push(Shape::default());
         if depth >= DEPTH {
+            self.tree.partial = true;
             return id;
         }
         // Before its parts are read: they may refer back to it.
@@ -48,7 +90,13 @@ impl<'a> Parser<'a> {
                 never: true,
                 ..Shape::default()
             },
-            Json::Object(_) => self.object_form(schema, depth + 1),
+            Json::Object(_) => {
+                let outer = self.inside;
+                self.inside |= has_id(schema) && !std::ptr::eq(schema, self.document);
+                let shape = self.object_form(schema, depth + 1);
+                self.inside = outer;
+                shape
+            }
             _ => Shape::default(),
         };
         self.tree.shapes[id] = shape;
@@ -56,33 +104,51 @@ impl<'a> Parser<'a> {
     }
 
     fn object_form(&mut self, keywords: &'a Json<'a>, depth: usize) -> Shape {
-        let mut all = self.shapes(keywords.member("allOf"), depth);
-        let target = keywords
-            .member("$ref")
-            .and_then(Json::as_str)
-            .and_then(|reference| resolve(self.document, reference));
-        if let Some(target) = target {
-            all.insert(0, self.shape(target, depth));
+        self.tree.partial |= keywords.entries().any(|(name, _)| UNREAD.contains(&name));
+        if self.inside && keywords.member("$schema").is_some() {
+            // Another dialect begins here.
+            self.tree.partial = true;
+            return Shape::default();
         }
+        let target = self.target(keywords, depth);
+        if self.lonely && keywords.member("$ref").is_some() {
+            return Shape {
+                all: target.into_iter().collect(),
+                docs: docs(keywords),
+                ..Shape::default()
+            };
+        }
+        let mut all = self.shapes(keywords.member("allOf"), depth);
+        if let Some(target) = target {
+            all.insert(0, target);
+        }
+        let secret = is_secret(keywords);
+        self.tree.secrets |= secret;
         Shape {
             never: false,
-            types: types(keywords.member("type")),
+            types: self.types(keywords.member("type")),
             members: members(keywords),
-            text: text(keywords),
+            text: self.text(keywords),
             number: bounds(keywords),
             array: self.array(keywords, depth),
             object: self.object(keywords, depth),
             all,
             any: self.shapes(keywords.member("anyOf"), depth),
             one: self.shapes(keywords.member("oneOf"), depth),
-            docs: Docs {
-                description: keywords
-                    .member("description")
-                    .and_then(Json::as_str)
-                    .map(str::to_owned),
-                default: keywords.member("default").map(Json::to_text),
-            },
+            secret,
+            docs: docs(keywords),
         }
+    }
+
+    /// Reads what `$ref` refers to, when that is in the document.
+    fn target(&mut self, keywords: &'a Json<'a>, depth: usize) -> Option<Id> {
+        let reference = keywords.member("$ref")?;
+        let target = reference
+            .as_str()
+            .filter(|_| !self.inside)
+            .and_then(|reference| resolve(self.document, reference));
+        self.tree.partial |= target.is_none();
+        Some(self.shape(target?, depth))
     }
 
     fn shapes(&mut self, list: Option<&'a Json<'a>>, depth: usize) -> Vec<Id> {
@@ -94,6 +160,7 @@ impl<'a> Parser<'a> {
     }
 
     fn array(&mut self, keywords: &'a Json<'a>, depth: usize) -> Option<Box<Array>> {
+        self.tree.partial |= matches!(keywords.member("items"), Some(Json::Array(_)));
         let array = Array {
             prefix: self.shapes(keywords.member("prefixItems"), depth),
             items: keywords
@@ -131,7 +198,10 @@ impl<'a> Parser<'a> {
             match pattern(source) {
                 Some(pattern) => object.patterns.push((pattern, self.shape(schema, depth))),
                 // Which names it allows is unknown, so none is refused.
-                None => object.rest = Rest::Open,
+                None => {
+                    object.rest = Rest::Open;
+                    self.tree.partial = true;
+                }
             }
         }
         self.mark_required(keywords, &mut object);
@@ -172,6 +242,7 @@ impl<'a> Parser<'a> {
                 },
                 required: false,
                 secret: false,
+                coerce: None,
             });
             property.required = true;
             object.properties.push(property);
@@ -195,18 +266,80 @@ impl<'a> Parser<'a> {
             .filter_map(Json::as_str)
             .map(str::to_owned)
             .collect();
-        let secret = matches!(schema.member("writeOnly"), Some(Json::Bool(true)))
-            || schema.member("format").and_then(Json::as_str) == Some("password");
         self.tree.aliases |= !aliases.is_empty();
-        self.tree.secrets |= secret;
         Property {
             name: name.to_owned(),
             aliases,
             shape: self.shape(schema, depth),
             required: false,
-            secret,
+            // That its value is secret says the shape.
+            secret: false,
+            coerce: schema
+                .member("x-coerce")
+                .and_then(Json::as_str)
+                .and_then(Coerce::of),
         }
     }
+
+    fn types(&mut self, keyword: Option<&Json<'_>>) -> Types {
+        let one = |name: &str| {
+            Types::NAMES
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, kind)| *kind)
+        };
+        let names: Vec<&str> = match keyword {
+            Some(Json::String(name)) => vec![name],
+            Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
+            _ => return Types::ANY,
+        };
+        match names
+            .iter()
+            .map(|name| one(name))
+            .collect::<Option<Vec<_>>>()
+        {
+            Some(kinds) if !kinds.is_empty() => kinds.into_iter().fold(Types::NONE, Types::with),
+            // A type nobody knows cannot be checked.
+            _ => {
+                self.tree.partial = true;
+                Types::ANY
+            }
+        }
+    }
+
+    fn text(&mut self, keywords: &Json<'_>) -> Option<Box<Text>> {
+        let source = keywords.member("pattern").and_then(Json::as_str);
+        let text = Text {
+            shortest: size(keywords, "minLength"),
+            longest: size(keywords, "maxLength"),
+            pattern: source.and_then(pattern),
+        };
+        self.tree.partial |= source.is_some() && text.pattern.is_none();
+        let asks = text.shortest.is_some() || text.longest.is_some() || text.pattern.is_some();
+        asks.then(|| Box::new(text))
+    }
+}
+
+fn has_id(schema: &Json<'_>) -> bool {
+    schema.member("$id").and_then(Json::as_str).is_some()
+}
+
+fn docs(keywords: &Json<'_>) -> Docs {
+    Docs {
+        description: keywords
+            .member("description")
+            .and_then(Json::as_str)
+            .map(str::to_owned),
+        default: keywords.member("default").map(Json::to_text),
+    }
+}
+
+/// Tells whether a schema says that its values are secret.
+fn is_secret(keywords: &Json<'_>) -> bool {
+    let says = |name| matches!(keywords.member(name), Some(Json::Bool(true)));
+    says("writeOnly")
+        || says("x-secret")
+        || keywords.member("format").and_then(Json::as_str) == Some("password")
 }
 
 /// Follows a reference inside the document: `#` or `#/a/b`.
@@ -221,6 +354,8 @@ fn resolve<'a>(document: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> 
         .map(|step| step.replace("~1", "/").replace("~0", "~"))
         .try_fold(document, |value, step| match value {
             Json::Array(items) => items.get(step.parse::<usize>().ok()?),
+            // References inside a schema with its own `$id` start there.
+            _ if has_id(value) && !std::ptr::eq(value, document) => None,
             _ => value.member(&step),
         })
 }
@@ -238,28 +373,6 @@ fn percent_decoded(text: &str) -> Option<String> {
         bytes.push((high * 16 + low) as u8);
     }
     String::from_utf8(bytes).ok()
-}
-
-fn types(keyword: Option<&Json<'_>>) -> Types {
-    let one = |name: &str| {
-        Types::NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, kind)| *kind)
-    };
-    let names: Vec<&str> = match keyword {
-        Some(Json::String(name)) => vec![name],
-        Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
-        _ => Vec::new(),
-    };
-    // A type nobody knows cannot be checked.
-    if names.is_empty() || names.iter().any(|name| one(name).is_none()) {
-        return Types::ANY;
-    }
-    names
-        .into_iter()
-        .filter_map(one)
-        .fold(Types::NONE, Types::with)
 }
 
 fn members(keywords: &Json<'_>) -> Option<Vec<Json<'static>>> {
@@ -285,19 +398,6 @@ fn members(keywords: &Json<'_>) -> Option<Vec<Json<'static>>> {
         (Some(only), None) => Some(vec![only]),
         (None, listed) => listed,
     }
-}
-
-fn text(keywords: &Json<'_>) -> Option<Box<Text>> {
-    let text = Text {
-        shortest: size(keywords, "minLength"),
-        longest: size(keywords, "maxLength"),
-        pattern: keywords
-            .member("pattern")
-            .and_then(Json::as_str)
-            .and_then(pattern),
-    };
-    let asks = text.shortest.is_some() || text.longest.is_some() || text.pattern.is_some();
-    asks.then(|| Box::new(text))
 }
 
 fn bounds(keywords: &Json<'_>) -> Option<Box<Bounds>> {

@@ -3,145 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, NonZeroUsize};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::schema::cursor::Cursor;
 use crate::schema::input::ToolInput;
-use crate::schema::node::{Bounds, Kind, Node, Num};
+use crate::schema::node::{Bounds, Kind, Node, Num, Property, Source};
 use crate::tool::Reject;
 
-macro_rules! integers {
-    ($($t:ty: $min:expr, $max:expr;)*) => {$(
-        impl ToolInput for $t {
-            const NODE: &'static Node = &Node::bounded(Kind::Integer, Bounds::integers($min, $max));
-
-            #[inline]
-            fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
-                let start = cursor.position();
-                let value = match cursor.short_integer() {
-                    Some(value) => Self::try_from(value).ok(),
-                    None => match cursor.integer()? {
-                        (false, size) => Self::try_from(size).ok(),
-                        (true, size) => negated(size).and_then(|value| Self::try_from(value).ok()),
-                    },
-                };
-                value.ok_or_else(|| out_of_range(cursor, start))
-            }
-
-            fn fits(&self, bounds: &Bounds) -> bool {
-                // What is beyond an `i128` is beyond every bound that can be written, but for "at least".
-                bounds.allows_int(i128::try_from(*self).unwrap_or(i128::MAX))
-            }
-
-            fn to_json(&self) -> Option<Value> {
-                serde_json::to_value(self).ok()
-            }
-        }
-    )*};
-}
-
-fn negated(size: u128) -> Option<i128> {
-    0_i128.checked_sub_unsigned(size)
-}
+mod numbers;
 
 #[cold]
 fn out_of_range(cursor: &mut Cursor<'_>, start: usize) -> Reject {
     cursor.rewind(start);
     cursor.reject("out of range")
-}
-
-// Providers choke on bounds beyond 2^53, so wide types carry only what says something: no negative numbers.
-integers! {
-    i8: Some(-0x80), Some(0x7f);
-    i16: Some(-0x8000), Some(0x7fff);
-    i32: Some(-0x8000_0000), Some(0x7fff_ffff);
-    i64: None, None;
-    i128: None, None;
-    isize: None, None;
-    u8: Some(0), Some(0xff);
-    u16: Some(0), Some(0xffff);
-    u32: Some(0), Some(0xffff_ffff);
-    u64: Some(0), None;
-    u128: Some(0), None;
-    usize: Some(0), None;
-}
-
-macro_rules! non_zero {
-    ($($t:ty: $int:ty, $max:expr;)*) => {$(
-        impl ToolInput for $t {
-            const NODE: &'static Node = &Node::bounded(Kind::Integer, Bounds::integers(Some(1), $max));
-
-            fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
-                let start = cursor.position();
-                Self::new(<$int>::read(cursor)?).ok_or_else(|| out_of_range(cursor, start))
-            }
-
-            fn fits(&self, bounds: &Bounds) -> bool {
-                self.get().fits(bounds)
-            }
-
-            fn to_json(&self) -> Option<Value> {
-                self.get().to_json()
-            }
-        }
-    )*};
-}
-
-non_zero! {
-    NonZeroU8: u8, Some(0xff);
-    NonZeroU16: u16, Some(0xffff);
-    NonZeroU32: u32, Some(0xffff_ffff);
-    NonZeroU64: u64, None;
-    NonZeroU128: u128, None;
-    NonZeroUsize: usize, None;
-}
-
-impl ToolInput for f64 {
-    const NODE: &'static Node = &Node::new(Kind::Number);
-
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
-        cursor.float()
-    }
-
-    fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_float(*self)
-    }
-
-    fn to_json(&self) -> Option<Value> {
-        Some(Value::from(*self))
-    }
-}
-
-impl ToolInput for f32 {
-    const NODE: &'static Node = &Node::new(Kind::Number);
-
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
-        let start = cursor.position();
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the nearest `f32` is meant"
-        )]
-        let value = cursor.float()? as Self;
-        if value.is_finite() {
-            Ok(value)
-        } else {
-            Err(out_of_range(cursor, start))
-        }
-    }
-
-    fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_float(f64::from(*self))
-    }
-
-    fn to_json(&self) -> Option<Value> {
-        Some(Value::from(*self))
-    }
 }
 
 impl ToolInput for bool {
@@ -259,6 +138,9 @@ impl ToolInput for Duration {
         Kind::Number,
         Bounds {
             min: Some(Num::Int(0)),
+            // Seconds are counted in 64 bits.
+            max: Some(Num::Int(1 << 64)),
+            below_max: true,
             ..Bounds::NONE
         },
     );
@@ -285,17 +167,7 @@ impl ToolInput for Value {
 
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
         match cursor.peek() {
-            Some(b'{') => {
-                let mut members = serde_json::Map::new();
-                cursor.object(|cursor, key| {
-                    if members.contains_key(key) {
-                        return Err(cursor.reject("a name given twice"));
-                    }
-                    members.insert(key.to_owned(), Self::read(cursor)?);
-                    Ok(())
-                })?;
-                Ok(Self::Object(members))
-            }
+            Some(b'{') => Map::read(cursor).map(Self::Object),
             Some(b'[') => Vec::read(cursor).map(Self::Array),
             Some(b'"') => String::read(cursor).map(Self::String),
             _ => {
@@ -437,9 +309,9 @@ sets! {
 }
 
 macro_rules! maps {
-    ($(($($generics:tt)*) $t:ty;)*) => {$(
+    ($(($($generics:tt)*) $t:ty: $v:ty;)*) => {$(
         impl<$($generics)*> ToolInput for $t {
-            const NODE: &'static Node = &Node::new(Kind::Map(V::NODE));
+            const NODE: &'static Node = &Node::new(Kind::Map(<$v>::NODE));
 
             fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
                 let mut members = Self::default();
@@ -447,7 +319,7 @@ macro_rules! maps {
                     if members.contains_key(key) {
                         return Err(cursor.reject("a name given twice"));
                     }
-                    members.insert(key.to_owned(), V::read(cursor)?);
+                    members.insert(key.to_owned(), <$v>::read(cursor)?);
                     Ok(())
                 })?;
                 Ok(members)
@@ -461,29 +333,49 @@ macro_rules! maps {
 }
 
 maps! {
-    (V: ToolInput) BTreeMap<String, V>;
-    (V: ToolInput, S: BuildHasher + Default) HashMap<String, V, S>;
+    (V: ToolInput) BTreeMap<String, V>: V;
+    (V: ToolInput, S: BuildHasher + Default) HashMap<String, V, S>: V;
+    () Map<String, Value>: Value;
+}
+
+impl ToolInput for () {
+    const NODE: &'static Node = &Node::new(Kind::Null);
+
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
+        if cursor.null() {
+            Ok(())
+        } else {
+            Err(cursor.reject("expected null"))
+        }
+    }
+
+    fn to_json(&self) -> Option<Value> {
+        Some(Value::Null)
+    }
+}
+
+/// Returns a place of a tuple.
+const fn place(node: &'static Node) -> Property {
+    let source = Source {
+        node: Some(node),
+        need: None,
+    };
+    Property::new("", "", source)
 }
 
 macro_rules! tuples {
     ($(($($t:ident),*);)*) => {$(
         impl<$($t: ToolInput),*> ToolInput for ($($t,)*) {
-            const NODE: &'static Node = &Node::new(Kind::Tuple(&[$($t::NODE),*]));
+            const NODE: &'static Node = &Node::new(Kind::Tuple(&[$(place($t::NODE)),*]));
 
             fn read(cursor: &mut Cursor<'_>) -> Result<Self, Reject> {
                 cursor.enter(b'[', "expected an array")?;
                 let mut first = true;
-                let tuple = ($(
-                    {
-                        if !cursor.more(b']', std::mem::take(&mut first))? {
-                            return Err(cursor.reject("an array that is too short"));
-                        }
-                        $t::read(cursor)?
-                    },
-                )*);
-                if cursor.more(b']', first)? {
-                    return Err(cursor.reject("an array that is too long"));
-                }
+                let tuple = ($({
+                    cursor.place(std::mem::take(&mut first))?;
+                    $t::read(cursor)?
+                },)*);
+                cursor.close(first)?;
                 Ok(tuple)
             }
         }

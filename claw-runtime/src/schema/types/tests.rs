@@ -5,6 +5,10 @@ use crate::schema::input::{Probe, ViaSchemars as _, via};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::num::{
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroIsize, NonZeroU8,
+    NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, NonZeroUsize,
+};
 
 /// Asserts that claw reads `text` as serde does: the same value, or both refuse.
 fn agree<T: ToolInput + DeserializeOwned + PartialEq + Debug>(texts: &[&str]) {
@@ -64,6 +68,9 @@ fn values_are_read_as_serde_reads_them() {
     agree::<i128>(numbers);
     agree::<u128>(numbers);
     agree::<NonZeroU8>(numbers);
+    agree::<NonZeroI8>(numbers);
+    agree::<NonZeroI128>(numbers);
+    agree::<()>(numbers);
     agree::<Option<u32>>(numbers);
     agree::<f64>(&["0", "-1.5", "1e300", "1e999", "-0.0", "\"x\"", "null", "01"]);
     agree::<bool>(&["true", "false", "True", "0", "null"]);
@@ -167,6 +174,14 @@ fn std_types_are_native_in_every_nesting() {
         NonZeroU64,
         NonZeroU128,
         NonZeroUsize,
+        NonZeroI8,
+        NonZeroI16,
+        NonZeroI32,
+        NonZeroI64,
+        NonZeroI128,
+        NonZeroIsize,
+        (),
+        Map<String, Value>,
         Box<str>,
         Arc<str>,
         Arc<u8>,
@@ -181,6 +196,6 @@ fn std_types_are_native_in_every_nesting() {
     native!(@ Option<&str>);
     native!(@ Vec<&str>);
     // The probe does tell the two ways apart.
-    const FOREIGN: Option<&Node> = via(&<Probe<'_, std::num::NonZeroI8>>::VIA).source.node;
+    const FOREIGN: Option<&Node> = via(&<Probe<'_, std::time::SystemTime>>::VIA).source.node;
     assert!(matches!(FOREIGN, Some(node) if matches!(node.kind, Kind::Foreign(_))));
 }

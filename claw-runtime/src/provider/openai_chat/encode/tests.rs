@@ -116,6 +116,26 @@ fn arguments_that_are_no_object_do_not_spoil_the_next_request() {
 }
 
 #[test]
+fn a_name_that_no_tool_may_have_does_not_spoil_the_next_request() {
+    let long = "x".repeat(65);
+    for (name, expected) in [
+        ("read_file-2", "read_file-2"),
+        ("functions.read file", "functions_read_file"),
+        ("wétter\u{0}", "w_tter_"),
+        ("", "_"),
+        (&long, &long[..64]),
+    ] {
+        let made_up = ContentBlock::ToolCall(ToolCall {
+            id: "c".into(),
+            name: name.into(),
+            arguments: "{}".into(),
+        });
+        let encoded = messages("", &[Message::assistant(vec![made_up])], PEER);
+        assert_eq!(encoded[0]["tool_calls"][0]["function"]["name"], expected);
+    }
+}
+
+#[test]
 fn images_go_where_the_format_takes_them() {
     let conversation = [
         Message {

@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "fields are read through `Debug`")]
 
+mod agreement;
+mod probe;
+
 use claw::registry::Toolset;
 use claw::tool::{Prepared, ToolContext, ToolEntry};
 use claw::{ToolInput, tool};

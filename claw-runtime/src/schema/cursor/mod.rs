@@ -2,16 +2,33 @@
 
 use std::borrow::Cow;
 
+use crate::schema::flatten;
+use crate::schema::node::Property;
 use crate::tool::Reject;
 
 /// How deep values may nest.
 pub(crate) const DEPTH: u8 = 128;
+/// Bytes that may be read again for other variants of untagged enums: a fixed count, and for each byte of the text.
+/// Enums that contain each other could be read in exponentially many ways.
+const RETRIES: usize = 4_096;
+const RETRIES_A_BYTE: usize = 64;
 
 /// A place in JSON text. It can go back: a copy of the position is all it takes.
 #[derive(Debug)]
 pub struct Cursor<'de> {
     text: &'de str,
     at: usize,
+    depth: u8,
+    /// The object that the flattened type being read is a part of.
+    whole: Option<Whole>,
+    /// Steps that may still be taken back to try another variant.
+    retries: usize,
+}
+
+/// All members of an object, and how deep it is.
+#[derive(Clone, Copy, Debug)]
+struct Whole {
+    fields: &'static [Property],
     depth: u8,
 }
 
@@ -29,6 +46,8 @@ impl<'de> Cursor<'de> {
             text,
             at: 0,
             depth: 0,
+            whole: None,
+            retries: RETRIES + RETRIES_A_BYTE * text.len(),
         }
     }
 
@@ -170,7 +189,7 @@ impl<'de> Cursor<'de> {
             count += 1;
         }
         let odd = matches!(digits.get(count), Some(b'.' | b'e' | b'E'));
-        if count == 0 || odd || (count > 1 && digits[0] == b'0') {
+        if count == 0 || odd || (count > 1 && digits[0] == b'0') || (negative && value == 0) {
             return None;
         }
         self.at += usize::from(negative) + count;
@@ -193,8 +212,14 @@ impl<'de> Cursor<'de> {
             self.at = start;
             return Err(self.reject("expected an integer"));
         };
+        let negative = number.text.starts_with('-');
         match value {
-            Ok(value) => Ok((number.text.starts_with('-'), value)),
+            // `-0` is a float to whoever reads it as data.
+            Ok(0) if negative => {
+                self.at = start;
+                Err(self.reject("expected an integer"))
+            }
+            Ok(value) => Ok((negative, value)),
             Err(_) => {
                 self.at = start;
                 Err(self.reject("out of range"))
@@ -337,6 +362,32 @@ impl<'de> Cursor<'de> {
         }
     }
 
+    /// Comes to the next place of a tuple.
+    ///
+    /// # Errors
+    ///
+    /// Refuses an array that has none.
+    pub fn place(&mut self, first: bool) -> Result<(), Reject> {
+        if self.more(b']', first)? {
+            Ok(())
+        } else {
+            Err(self.reject("an array that is too short"))
+        }
+    }
+
+    /// Leaves a tuple.
+    ///
+    /// # Errors
+    ///
+    /// Refuses an array with more places.
+    pub fn close(&mut self, first: bool) -> Result<(), Reject> {
+        if self.more(b']', first)? {
+            Err(self.reject("an array that is too long"))
+        } else {
+            Ok(())
+        }
+    }
+
     /// Reads an array, one call of `item` a member.
     ///
     /// # Errors
@@ -364,14 +415,73 @@ impl<'de> Cursor<'de> {
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Result<(), Reject>,
     ) -> Result<(), Reject> {
+        let whole = self.whole();
         self.enter(b'{', "expected an object")?;
         let mut first = true;
         while self.more(b'}', first)? {
             first = false;
             let key = self.key()?;
+            // A flattened map takes what nobody declares.
+            if whole.is_some_and(|fields| flatten::declares(fields, &key)) {
+                self.skip()?;
+                continue;
+            }
             member(self, &key)?;
         }
         Ok(())
+    }
+
+    /// Returns all members of the object that is next, when what reads it is only a part of it.
+    #[inline]
+    pub(crate) fn whole(&self) -> Option<&'static [Property]> {
+        match self.whole {
+            Some(whole) if whole.depth == self.depth => Some(whole.fields),
+            _ => None,
+        }
+    }
+
+    /// Reads the object at `start` again, as a part of an object with these members.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what `read` refuses.
+    pub(crate) fn part(
+        &mut self,
+        start: usize,
+        fields: &'static [Property],
+        read: impl FnOnce(&mut Self) -> Result<(), Reject>,
+    ) -> Result<(), Reject> {
+        let outer = self.whole;
+        if self.whole().is_none() {
+            let depth = self.depth;
+            self.whole = Some(Whole { fields, depth });
+        }
+        self.at = start;
+        read(self)?;
+        self.whole = outer;
+        Ok(())
+    }
+
+    /// Reads what `read` reads; when it refuses, goes back, so that something else can be tried.
+    ///
+    /// # Errors
+    ///
+    /// Refuses when there was too much going back.
+    pub fn attempt<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Reject>,
+    ) -> Result<Option<T>, Reject> {
+        let (start, depth, whole) = (self.at, self.depth, self.whole);
+        if let Ok(value) = read(self) {
+            return Ok(Some(value));
+        }
+        let steps = 1 + self.at.saturating_sub(start);
+        self.retries = self.retries.saturating_sub(steps);
+        (self.at, self.depth, self.whole) = (start, depth, whole);
+        if self.retries == 0 {
+            return Err(self.reject("too many variants to try"));
+        }
+        Ok(None)
     }
 
     /// Skips one value and returns its text.
@@ -448,106 +558,4 @@ fn plain(bytes: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use serde_json::Value;
-
-    /// Returns what is left of `text` after one value, and the value.
-    fn skipped(text: &str) -> Result<(), Reject> {
-        let mut cursor = Cursor::new(text);
-        cursor.skip()?;
-        cursor.end()
-    }
-
-    #[test]
-    fn plain_text_ends_at_the_first_special_byte() {
-        for length in 0..20 {
-            for special in [b'"', b'\\', 0, 31] {
-                let mut bytes = vec![b'a'; length];
-                bytes.push(special);
-                bytes.extend([0xff, b'"', b' ', 0x7f, 0x80, b'"', b'\\', 1, 2]);
-                assert_eq!(plain(&bytes), length, "{special} after {length}");
-            }
-        }
-        assert_eq!(plain("ünïcode ✓ stays whole".as_bytes()), 25);
-    }
-
-    #[test]
-    fn what_json_forbids_is_refused() {
-        for text in [
-            "",
-            " ",
-            "01",
-            "-",
-            "1.",
-            ".5",
-            "1e",
-            "+1",
-            "tru",
-            "nul",
-            "[1,]",
-            "[,1]",
-            "{\"a\":1,}",
-            "{\"a\" 1}",
-            "{a:1}",
-            "\"\n\"",
-            "\"\\x\"",
-            "\"\\ud800\"",
-            "\"",
-            "[",
-            "{",
-            "1 2",
-            "NaN",
-            "'a'",
-            "[1 2]",
-            "{\"a\"}",
-        ] {
-            assert!(skipped(text).is_err(), "{text}");
-            assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn nesting_has_a_limit() {
-        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert!(skipped(&nested(128)).is_ok());
-        assert!(skipped(&nested(129)).is_err());
-        assert!(skipped(&"[".repeat(1_000_000)).is_err());
-    }
-
-    #[test]
-    fn a_search_does_not_move() {
-        let mut cursor = Cursor::new(r#" {"a":[{"tag":"inner"}],"t\u0061g":"x\n"}"#);
-        assert_eq!(cursor.find("tag").unwrap(), "x\n");
-        assert_eq!(cursor.find("a").unwrap_err().what, "expected a string");
-        let mut cursor = Cursor::new(r#"{"b":1}"#);
-        assert!(cursor.find("tag").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_as_serde_reads_it(text in r#"[\[\]{}":,\\0-9aeEntrufls.\- +\n]{0,24}"#) {
-            prop_assert_eq!(skipped(&text).is_ok(), serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok());
-        }
-
-        #[test]
-        fn any_text_never_panics(text in "\\PC*") {
-            let _ = skipped(&text);
-            let _ = Cursor::new(&text).find("a");
-            let _ = Cursor::new(&text).integer();
-        }
-
-        #[test]
-        fn strings_and_numbers_survive(text in any::<String>(), int in any::<i64>(), float in any::<f64>()) {
-            let json = serde_json::to_string(&text).unwrap();
-            prop_assert_eq!(Cursor::new(&json).string().unwrap(), text.as_str());
-            let json = int.to_string();
-            prop_assert_eq!(Cursor::new(&json).integer().unwrap(), (int < 0, u128::from(int.unsigned_abs())));
-            if float.is_finite() {
-                let json = serde_json::to_string(&float).unwrap();
-                prop_assert_eq!(Cursor::new(&json).float().unwrap(), float);
-            }
-        }
-    }
-}
+mod tests;
