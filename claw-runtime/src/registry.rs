@@ -1,8 +1,9 @@
 //! Every tool a program has, and the toolset one agent may use.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::dialect::{Dialect, Offer};
 use crate::schema::SchemaError;
 use crate::tool::{StateMap, Tool, ToolEntry};
 
@@ -12,6 +13,7 @@ pub struct Toolset {
     tools: Arc<[Arc<Tool>]>,
     index: Arc<HashMap<String, usize>>,
     definitions: Arc<OnceLock<Definitions>>,
+    offers: Arc<Mutex<Vec<Arc<Offer>>>>,
 }
 
 #[derive(Debug)]
@@ -115,6 +117,7 @@ impl Toolset {
             tools: tools.into(),
             index: Arc::new(index),
             definitions: Arc::default(),
+            offers: Arc::default(),
         })
     }
 
@@ -157,6 +160,18 @@ impl Toolset {
     /// told. Written once, when first asked for.
     pub fn definitions(&self) -> &str {
         &self.defined().json
+    }
+
+    /// Returns the tools in a dialect. Lowered once, when first asked for.
+    pub fn offer(&self, dialect: &'static Dialect) -> Arc<Offer> {
+        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = offers.iter();
+        if let Some(offer) = known.find(|offer| offer.dialect().name == dialect.name) {
+            return offer.clone();
+        }
+        let offer = Arc::new(Offer::new(dialect, self));
+        offers.push(offer.clone());
+        offer
     }
 
     /// Returns the SHA-256 of [`Toolset::definitions`]: equal for equal tools.

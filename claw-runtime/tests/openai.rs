@@ -7,6 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, StopReason, Usage};
 use claw_runtime::provider::openai_chat::{MaxTokens, Quirks};
 use claw_runtime::provider::{
@@ -60,6 +61,7 @@ fn request(messages: &[Message]) -> Request<'_> {
         system: "",
         messages,
         tools: None,
+        dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],

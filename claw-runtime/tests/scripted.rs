@@ -1,6 +1,7 @@
 //! The provider that plays a script.
 #![allow(clippy::unwrap_used)]
 
+use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, StopReason};
 use claw_runtime::provider::scripted::{calls, fails, says};
 use claw_runtime::provider::{
@@ -28,6 +29,7 @@ async fn ask(
         system: "s",
         messages: &messages,
         tools: None,
+        dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: Some(7),
         stop: &["x"],

@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
 use super::{Agent, AgentError, ApprovalRequest, Inner, Observer};
+use crate::dialect::{Dialect, Offer};
 use crate::dispatch::{self, Finished, Job};
 use crate::event::{Answer, Event, TurnOutcome};
 use crate::fallback;
-use crate::message::text_of;
+use crate::message::{ContentBlock, text_of};
 use crate::provider::{
     Delta, DeltaSink, FailureClass, Protocol, ProviderError, Reply, Request, Target, ToolChoice,
 };
@@ -119,6 +120,8 @@ struct Work<'r> {
     cancelled: bool,
     clock: Clock,
     request: Option<BoxFuture<'r, Result<Reply, ProviderError>>>,
+    /// The tools of the running request, as the model knows them.
+    offer: Option<Arc<Offer>>,
     /// Whether the text of the last reply reached the observer while it came.
     live: bool,
     calls: FuturesUnordered<BoxFuture<'r, Finished>>,
@@ -143,6 +146,7 @@ impl<'r> Work<'r> {
             cancelled: false,
             clock: Clock::start(),
             request: None,
+            offer: None,
             live: false,
             calls: FuturesUnordered::new(),
             stops: HashMap::new(),
@@ -233,12 +237,17 @@ impl<'r> Work<'r> {
         let offered = target.protocol == Protocol::Native && !agent.tools.is_empty();
         let capabilities = model.provider.capabilities(&model.name);
         let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
+        let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
+        self.offer = offered.then(|| agent.tools.offer(dialect));
         // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
         self.live = streams && !prompted;
         self.watch.shown.store(false, Ordering::Relaxed);
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, self.live) {
             (false, _) => None,
-            (true, true) => Some(Box::new(self.watch)),
+            (true, true) => Some(Box::new(Shown {
+                watch: self.watch,
+                offer: self.offer.clone(),
+            })),
             (true, false) => Some(Box::new(Unseen)),
         };
         let messages = turn.request_messages();
@@ -254,6 +263,7 @@ impl<'r> Work<'r> {
             system: &system,
             messages: &messages,
             tools: offered.then_some(&agent.tools),
+            dialect,
             tool_choice,
             max_output_tokens: agent.limits.max_output_tokens,
             stop: if prompted { fallback::STOP } else { &[] },
@@ -335,7 +345,7 @@ impl<'r> Work<'r> {
                         self.ready.push_back(Input::Shown);
                     }
                     self.ready.push_back(match reply {
-                        Ok(reply) => Input::Reply(reply),
+                        Ok(reply) => Input::Reply(self.lifted(reply)),
                         Err(error) => Input::Failed(error),
                     });
                 }
@@ -343,6 +353,21 @@ impl<'r> Work<'r> {
                 timer = self.clock.fired() => return Input::Fired(timer),
             }
         }
+    }
+
+    /// Turns the calls of a reply into canonical ones: what is validated and journaled knows no dialect.
+    fn lifted(&self, mut reply: Reply) -> Reply {
+        let Some(offer) = &self.offer else {
+            return reply;
+        };
+        let calls = reply.content.iter_mut().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        calls
+            .chain(&mut reply.cut_calls)
+            .for_each(|call| offer.lift(call));
+        reply
     }
 }
 
@@ -396,12 +421,21 @@ impl<'o> Watch<'o> {
     }
 }
 
-impl DeltaSink for &Watch<'_> {
-    fn delta(&mut self, delta: Delta) {
+/// Shows the pieces of a reply as they come, tools by the names we know them by.
+struct Shown<'r> {
+    watch: &'r Watch<'r>,
+    offer: Option<Arc<Offer>>,
+}
+
+impl DeltaSink for Shown<'_> {
+    fn delta(&mut self, mut delta: Delta) {
         if matches!(delta, Delta::Text { .. }) {
-            self.shown.store(true, Ordering::Relaxed);
+            self.watch.shown.store(true, Ordering::Relaxed);
         }
-        self.observer().delta(&delta);
+        if let (Delta::CallStarted { name, .. }, Some(offer)) = (&mut delta, &self.offer) {
+            *name = offer.name(name).to_owned();
+        }
+        self.watch.observer().delta(&delta);
     }
 }
 

@@ -174,7 +174,8 @@ impl Agent {
                     provider: provider.name().to_owned(),
                     model: name.clone(),
                     protocol: inner.protocol.unwrap_or(fitting),
-                    dialect: "json-schema".to_owned(),
+                    // Where a service refused a schema of it, a fact learnt of the endpoint will pick the laxer one.
+                    dialect: provider.dialect(name).name.to_owned(),
                     toolset: inner.tools.digest().to_owned(),
                 }
             })

@@ -28,6 +28,7 @@ pub use openai_chat::{OpenAiChat, SetupError};
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
 
+use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
 use crate::registry::Toolset;
 
@@ -38,6 +39,11 @@ pub trait Provider: Send + Sync {
 
     /// Returns what `model` can do, as far as it is declared; what a run learns later is the turn's.
     fn capabilities(&self, model: &str) -> Capabilities;
+
+    /// Returns the dialect that tools are lowered to for `model`; [`Request::dialect`] brings it back.
+    fn dialect(&self, _model: &str) -> &'static Dialect {
+        Dialect::CANONICAL
+    }
 
     /// Makes one attempt and returns the finished reply.
     ///
@@ -103,6 +109,8 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// Tools to offer natively; `None` under [`Protocol::Prompt`] and read-only chat.
     pub tools: Option<&'a Toolset>,
+    /// The dialect the tools and the calls of the conversation are written in, as is the reply; the caller lifts it.
+    pub dialect: &'static Dialect,
     /// Whether the model may, must or must not call.
     pub tool_choice: ToolChoice,
     /// Output limit in tokens; `None` leaves it to the provider.

@@ -28,6 +28,10 @@ const REASONING_BACK: Quirks = Quirks {
     ..COMMON
 };
 
+const fn speaking(dialect: &'static str) -> Quirks {
+    Quirks { dialect, ..COMMON }
+}
+
 /// Every known service: hosted ones first, then servers on this machine.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -49,13 +53,19 @@ pub const PRESETS: &[Preset] = &[
         "deepseek",
         "https://api.deepseek.com/v1",
         "DEEPSEEK_API_KEY",
-        REASONING_BACK,
+        Quirks {
+            dialect: "deepseek",
+            ..REASONING_BACK
+        },
     ),
     hosted(
         "moonshot",
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
-        REASONING_BACK,
+        Quirks {
+            dialect: "moonshot",
+            ..REASONING_BACK
+        },
     ),
     Preset {
         name: "mistral",
@@ -65,6 +75,7 @@ pub const PRESETS: &[Preset] = &[
             // It tells the tokens unasked and refuses fields it does not know.
             stream_usage: false,
             short_call_ids: true,
+            dialect: "mistral",
             ..COMMON
         },
     },
@@ -91,13 +102,13 @@ pub const PRESETS: &[Preset] = &[
         "minimax",
         "https://api.minimax.io/v1",
         "MINIMAX_API_KEY",
-        COMMON,
+        speaking("moonshot"),
     ),
     hosted(
         "qwen",
         "https://dashscope.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
-        COMMON,
+        speaking("dashscope"),
     ),
     hosted(
         "zhipu",
@@ -109,12 +120,12 @@ pub const PRESETS: &[Preset] = &[
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
         "GEMINI_API_KEY",
-        COMMON,
+        speaking("gemini-parameters"),
     ),
-    local("ollama", "http://127.0.0.1:11434/v1"),
-    local("llamacpp", "http://127.0.0.1:8080/v1"),
-    local("lmstudio", "http://127.0.0.1:1234/v1"),
-    local("vllm", "http://127.0.0.1:8000/v1"),
+    local("ollama", "http://127.0.0.1:11434/v1", "ollama"),
+    local("llamacpp", "http://127.0.0.1:8080/v1", "llamacpp"),
+    local("lmstudio", "http://127.0.0.1:1234/v1", "openai"),
+    local("vllm", "http://127.0.0.1:8000/v1", "openai"),
 ];
 
 const fn hosted(
@@ -131,18 +142,19 @@ const fn hosted(
     }
 }
 
-const fn local(name: &'static str, base_url: &'static str) -> Preset {
+const fn local(name: &'static str, base_url: &'static str, dialect: &'static str) -> Preset {
     Preset {
         name,
         base_url,
         key_env: None,
-        quirks: COMMON,
+        quirks: speaking(dialect),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
 
     #[test]
     fn names_are_unique_and_can_stand_before_a_colon() {
@@ -158,6 +170,11 @@ mod tests {
                 preset.name
             );
             assert_eq!(named(preset.name), Some(preset));
+            assert!(
+                Dialect::named(preset.quirks.dialect).is_some(),
+                "{}",
+                preset.name
+            );
         }
         assert_eq!(named("nobody"), None);
     }

@@ -9,7 +9,7 @@ use super::reader::DEPTH;
 
 /// A JSON value that loses nothing of its text but blanks.
 #[derive(Clone, Debug)]
-pub(super) enum Json<'a> {
+pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
     Number(Cow<'a, str>),
@@ -20,7 +20,7 @@ pub(super) enum Json<'a> {
 
 impl<'a> Json<'a> {
     /// Returns the same as `value`; what lies deeper than the reader would go becomes `true`.
-    pub(super) fn from_value(value: &Value) -> Json<'static> {
+    pub(crate) fn from_value(value: &Value) -> Json<'static> {
         Self::from_levels(value, DEPTH)
     }
 
@@ -50,7 +50,7 @@ impl<'a> Json<'a> {
     }
 
     /// Returns the same as a [`Value`]; integers of more than 64 bits become the nearest float.
-    pub(super) fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         match self {
             Json::Null => Value::Null,
             Json::Bool(value) => Value::Bool(*value),
@@ -66,7 +66,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    pub(super) fn into_owned(self) -> Json<'static> {
+    pub(crate) fn into_owned(self) -> Json<'static> {
         match self {
             Json::Null => Json::Null,
             Json::Bool(value) => Json::Bool(value),
@@ -83,7 +83,7 @@ impl<'a> Json<'a> {
     }
 
     /// Appends the value as JSON text.
-    pub(super) fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String) {
         match self {
             Json::Null => out.push_str("null"),
             Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -115,7 +115,7 @@ impl<'a> Json<'a> {
     }
 
     /// Tells whether two values are equal in JSON's sense: `1` is `1.0`, and the order of keys does not count.
-    pub(super) fn same(&self, other: &Json<'_>) -> bool {
+    pub(crate) fn same(&self, other: &Json<'_>) -> bool {
         match (self, other) {
             (Json::Null, Json::Null) => true,
             (Json::Bool(left), Json::Bool(right)) => left == right,
@@ -142,7 +142,7 @@ impl<'a> Json<'a> {
     }
 
     /// Appends a text that is equal for [same](Self::same) values and only for those.
-    pub(super) fn write_canonical(&self, out: &mut String) {
+    pub(crate) fn write_canonical(&self, out: &mut String) {
         match self {
             Json::Number(text) => out.push_str(&Decimal::new(text).to_string()),
             Json::Array(items) => {
@@ -170,20 +170,20 @@ impl<'a> Json<'a> {
     }
 
     /// Returns the value as JSON text.
-    pub(super) fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);
         text
     }
 
-    pub(super) fn as_str(&self) -> Option<&str> {
+    pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Json::String(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(super) fn as_array(&self) -> Option<&[Json<'a>]> {
+    pub(crate) fn as_array(&self) -> Option<&[Json<'a>]> {
         match self {
             Json::Array(items) => Some(items),
             _ => None,
@@ -191,7 +191,7 @@ impl<'a> Json<'a> {
     }
 
     /// Iterates over the members of an object.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Json<'a>)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Json<'a>)> {
         let entries = match self {
             Json::Object(entries) => entries.as_slice(),
             _ => &[],
@@ -200,7 +200,7 @@ impl<'a> Json<'a> {
     }
 
     /// Returns how many values this one consists of.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         1 + match self {
             Json::Array(items) => items.iter().map(Json::weight).sum(),
             Json::Object(entries) => entries.iter().map(|(_, value)| value.weight()).sum(),
@@ -209,7 +209,7 @@ impl<'a> Json<'a> {
     }
 
     /// Returns the member named `key`; of repeated ones the first.
-    pub(super) fn member(&self, key: &str) -> Option<&Json<'a>> {
+    pub(crate) fn member(&self, key: &str) -> Option<&Json<'a>> {
         match self {
             Json::Object(entries) => entries
                 .iter()
@@ -234,7 +234,7 @@ fn number_value(text: &str) -> Value {
 }
 
 /// Appends `text` as a JSON string.
-pub(super) fn write_string(text: &str, out: &mut String) {
+pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -6,19 +6,19 @@ use super::json::Json;
 use super::number;
 
 /// Deepest nesting of arguments.
-pub(super) const DEPTH: usize = 128;
+pub(crate) const DEPTH: usize = 128;
 
 /// What reading gave besides the value.
 #[derive(Debug)]
-pub(super) struct Read<'a> {
-    pub(super) json: Json<'a>,
+pub(crate) struct Read<'a> {
+    pub(crate) json: Json<'a>,
     /// Whether some object repeats a key or some number is too large for a float.
-    pub(super) odd: bool,
+    pub(crate) odd: bool,
 }
 
 /// Where and why text is not JSON.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// Byte offset, on a character border.
     pub(super) at: usize,
     /// What was expected there.
@@ -26,7 +26,7 @@ pub(super) struct Fault {
 }
 
 /// Reads one JSON value.
-pub(super) fn read(text: &str) -> Result<Read<'_>, Fault> {
+pub(crate) fn read(text: &str) -> Result<Read<'_>, Fault> {
     let mut reader = Reader {
         text,
         at: 0,

@@ -4,11 +4,13 @@
 //! bytes, so that a service's prompt cache holds.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Quirks;
+use crate::dialect::{Dialect, Offer};
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 use crate::provider::{Capabilities, Request, ToolChoice};
 
@@ -31,6 +33,8 @@ pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Vec
         model: request.model,
         peer,
         fold: String::new(),
+        dialect: request.dialect,
+        offer: request.tools.map(|tools| tools.offer(request.dialect)),
     };
     body.raw("{\"model\":");
     body.string(request.model);
@@ -64,6 +68,8 @@ struct Body<'a> {
     peer: Peer<'a>,
     /// Standing instructions that wait for the first user message, for a model without a system role.
     fold: String,
+    dialect: &'static Dialect,
+    offer: Option<Arc<Offer>>,
 }
 
 impl Body<'_> {
@@ -213,12 +219,20 @@ impl Body<'_> {
         self.raw("{\"id\":");
         self.id(&call.id);
         self.raw(",\"type\":\"function\",\"function\":{\"name\":");
-        self.string(&sendable_name(&call.name));
+        let offer = self.offer.clone();
+        let (name, arguments) = match &offer {
+            Some(offer) => offer.encode(call),
+            None => {
+                let name = self.dialect.tool_names.wire(&call.name);
+                (name, Cow::Borrowed(call.arguments.as_str()))
+            }
+        };
+        self.string(&sendable_name(&name));
         self.raw(",\"arguments\":");
-        let is_object = call.arguments.trim_start().starts_with('{')
-            && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
+        let is_object = arguments.trim_start().starts_with('{')
+            && serde_json::from_str::<&RawValue>(&arguments).is_ok();
         if is_object {
-            self.string(&call.arguments);
+            self.string(&arguments);
         } else {
             // Servers parse the arguments of old calls and refuse the conversation for a bad one.
             self.string(&serde_json::json!({ "unreadable_arguments": call.arguments }).to_string());
@@ -261,20 +275,23 @@ impl Body<'_> {
     }
 
     fn tools(&mut self, request: &Request<'_>) {
-        let Some(tools) = request.tools.filter(|tools| !tools.is_empty()) else {
+        let Some(offer) = self.offer.clone().filter(|offer| offer.iter().len() > 0) else {
             return;
         };
         self.raw(",\"tools\":[");
-        for (at, tool) in tools.iter().enumerate() {
+        for (at, offered) in offer.iter().enumerate() {
             if at > 0 {
                 self.raw(",");
             }
             self.raw("{\"type\":\"function\",\"function\":{\"name\":");
-            self.string(tool.name());
+            self.string(&offered.name);
             self.raw(",\"description\":");
-            self.string(&tool.spec().description);
+            self.string(&offered.tool.spec().description);
+            if offered.strict {
+                self.raw(",\"strict\":true");
+            }
             self.raw(",\"parameters\":");
-            self.raw(&tool.input_schema());
+            self.raw(&offered.lowered.schema);
             self.raw("}}");
         }
         self.raw("]");

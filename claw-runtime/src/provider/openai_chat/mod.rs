@@ -25,6 +25,8 @@ pub struct Quirks {
     pub replay_reasoning: bool,
     /// Whether call ids must be nine letters and digits (Mistral).
     pub short_call_ids: bool,
+    /// The name of the [dialect](crate::dialect) its tools are lowered to.
+    pub dialect: &'static str,
 }
 
 impl Quirks {
@@ -34,6 +36,7 @@ impl Quirks {
         stream_usage: true,
         replay_reasoning: false,
         short_call_ids: false,
+        dialect: "openai",
     };
 }
 

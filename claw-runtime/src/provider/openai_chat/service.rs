@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::encode::{Peer, encode, model_ids};
 use super::{Decoder, Head, Progress, Quirks};
+use crate::dialect::Dialect;
 use crate::provider::failure::Complaint;
 use crate::provider::http::{self, Timeouts};
 use crate::provider::{
@@ -317,6 +318,10 @@ impl Provider for OpenAiChat {
             .get(model)
             .copied()
             .unwrap_or(self.capabilities)
+    }
+
+    fn dialect(&self, _model: &str) -> &'static Dialect {
+        Dialect::named(self.quirks.dialect).unwrap_or(Dialect::CANONICAL)
     }
 
     fn complete<'a>(

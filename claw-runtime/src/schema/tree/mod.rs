@@ -20,6 +20,8 @@ use super::reader;
 
 mod parse;
 
+pub(crate) use parse::resolve;
+
 /// A JSON Schema read into a tree. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Schema {

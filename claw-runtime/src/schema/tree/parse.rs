@@ -343,7 +343,7 @@ fn is_secret(keywords: &Json<'_>) -> bool {
 }
 
 /// Follows a reference inside the document: `#` or `#/a/b`.
-fn resolve<'a>(document: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> {
+pub(crate) fn resolve<'a>(document: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> {
     let pointer = percent_decoded(reference.strip_prefix('#')?)?;
     if pointer.is_empty() {
         return Some(document);

@@ -16,6 +16,7 @@ fn messages(system: &str, messages: &[Message], peer: Peer<'_>) -> Value {
         system,
         messages,
         tools: None,
+        dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
@@ -255,6 +256,8 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
             model: "m",
             peer: PEER,
             fold: String::new(),
+            dialect: Dialect::CANONICAL,
+            offer: None,
         };
         for message in messages {
             body.messages(&Request {
@@ -262,6 +265,7 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
                 system: "",
                 messages: std::slice::from_ref(message),
                 tools: None,
+                dialect: Dialect::CANONICAL,
                 tool_choice: ToolChoice::Auto,
                 max_output_tokens: None,
                 stop: &[],
