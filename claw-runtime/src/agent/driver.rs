@@ -18,7 +18,8 @@ use crate::event::{Answer, Event, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
-    Delta, DeltaSink, FailureClass, Protocol, ProviderError, Reply, Request, Target, ToolChoice,
+    Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
+    ToolChoice,
 };
 use crate::session::{Barrier, Lease, View};
 use crate::tool::{CallInfo, ToolContext, ValidArguments};
@@ -70,6 +71,7 @@ pub(super) async fn keep_context(
 pub(super) async fn drive(
     agent: &Inner,
     lease: &Lease,
+    kept: &Kept,
     turn: &mut Turn,
     first: Input,
     token: &CancellationToken,
@@ -79,7 +81,7 @@ pub(super) async fn drive(
         observer: Mutex::new(observer),
         shown: AtomicBool::new(false),
     };
-    let mut work = Work::new(agent, lease, &watch, token);
+    let mut work = Work::new(agent, lease, kept, &watch, token);
     let mut appended = 0;
     let mut input = first;
     loop {
@@ -115,6 +117,7 @@ type Line = (String, String);
 struct Work<'r> {
     agent: &'r Inner,
     lease: &'r Lease,
+    kept: &'r Kept,
     watch: &'r Watch<'r>,
     token: &'r CancellationToken,
     cancelled: bool,
@@ -135,12 +138,14 @@ impl<'r> Work<'r> {
     fn new(
         agent: &'r Inner,
         lease: &'r Lease,
+        kept: &'r Kept,
         watch: &'r Watch<'r>,
         token: &'r CancellationToken,
     ) -> Self {
         Self {
             agent,
             lease,
+            kept,
             watch,
             token,
             cancelled: false,
@@ -262,6 +267,11 @@ impl<'r> Work<'r> {
             model: &model.name,
             system: &system,
             messages: &messages,
+            // Under the prompt protocol the conversation is rendered anew each time.
+            history: (!prompted).then(|| History {
+                settled: turn.view().settled(),
+                kept: self.kept,
+            }),
             tools: offered.then_some(&agent.tools),
             dialect,
             tool_choice,
