@@ -68,7 +68,11 @@ impl Clock {
         let (Some(at), Some(since)) = (next, self.running_since) else {
             return std::future::pending().await;
         };
-        let due = since + self.timers[at].1.saturating_sub(self.past);
+        let left = self.timers[at].1.saturating_sub(self.past);
+        // A time that no clock will show never comes.
+        let Some(due) = since.checked_add(left) else {
+            return std::future::pending().await;
+        };
         let sleep = self
             .sleep
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));

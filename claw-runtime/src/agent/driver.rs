@@ -1,6 +1,7 @@
 //! The driver: performs what the turn machine commands, and tells it what came of it.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
 use super::{Agent, AgentError, ApprovalRequest, Inner, Observer};
@@ -120,6 +121,8 @@ struct Work<'r> {
     kept: &'r Kept,
     watch: &'r Watch<'r>,
     token: &'r CancellationToken,
+    /// The turn's cancelling, waited for in one go: it is asked about again and again.
+    cancel: Pin<Box<WaitForCancellationFuture<'r>>>,
     cancelled: bool,
     clock: Clock,
     request: Option<BoxFuture<'r, Result<Reply, ProviderError>>>,
@@ -148,6 +151,7 @@ impl<'r> Work<'r> {
             kept,
             watch,
             token,
+            cancel: Box::pin(token.cancelled()),
             cancelled: false,
             clock: Clock::start(),
             request: None,
@@ -339,7 +343,7 @@ impl<'r> Work<'r> {
             self.clock.set_running(!waits_for_person);
             tokio::select! {
                 biased;
-                () = self.token.cancelled(), if !self.cancelled => {
+                () = self.cancel.as_mut(), if !self.cancelled => {
                     self.cancelled = true;
                     self.asks.clear();
                     return Input::Cancel;
