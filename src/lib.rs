@@ -64,6 +64,13 @@ extern crate self as claw;
 #[cfg(feature = "tools")]
 use claw_tools as _;
 
+// Some linkers do not bear an empty section of tools (linkme#114).
+const _: () = {
+    #[__private::linkme::distributed_slice(__private::__CLAW_TOOLS_V1)]
+    #[linkme(crate = __private::linkme)]
+    static SENTINEL: tool::ToolEntry = tool::ToolEntry::sentinel();
+};
+
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
@@ -84,6 +91,6 @@ pub use {serde, serde_json};
 pub mod prelude {
     pub use claw_runtime::agent::{Agent, Session};
     pub use claw_runtime::registry::Toolset;
-    pub use claw_runtime::tool::{ToolContext, ToolError, ToolOutput};
+    pub use claw_runtime::tool::{ToolContext, ToolError, ToolOutput, tools};
     pub use claw_runtime::{State, ToolInput, tool};
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use claw_runtime::provider::Provider;
 use claw_runtime::registry::Toolset;
-use claw_runtime::tool::StateMap;
+use claw_runtime::tool::{StateMap, Tool, Tools};
 
 /// Runs the program: every linked tool, settings from files, environment and flags.
 ///
@@ -34,6 +34,7 @@ pub fn program() -> Program {
         system: None,
         state: StateMap::default(),
         tools: None,
+        more: Vec::new(),
         model: None,
     }
 }
@@ -46,6 +47,7 @@ pub struct Program {
     pub(crate) system: Option<String>,
     pub(crate) state: StateMap,
     pub(crate) tools: Option<Toolset>,
+    pub(crate) more: Vec<Arc<Tool>>,
     pub(crate) model: Option<(Arc<dyn Provider>, String)>,
 }
 
@@ -72,6 +74,12 @@ impl Program {
     pub fn state<T: Any + Send + Sync>(mut self, value: T) -> Self {
         self.state.insert(value);
         self
+    }
+
+    /// Adds the tools of a `#[tools] impl`, which work on `value`.
+    pub fn toolset<T: Tools>(mut self, value: T) -> Self {
+        self.more.extend(Tool::all_of::<T>());
+        self.state(value)
     }
 
     /// Sets the tools; every linked one when left out.

@@ -5,14 +5,13 @@ use syn::{Attribute, Expr};
 
 use crate::errors::Errors;
 use crate::keys::{self, Entries, Entry, Value};
-use crate::literal::{Number, Range};
+use crate::literal::Literal;
+use crate::rules::{self, Rules};
 
 const KEYS: &[&str] = &[
+    "coerce",
     "default",
-    "range",
-    "len",
-    "multiple_of",
-    "one_of",
+    "example",
     "rename",
     "alias",
     "description",
@@ -22,13 +21,12 @@ const KEYS: &[&str] = &[
 /// What `#[arg(…)]` says.
 #[derive(Default)]
 pub(crate) struct Arg {
+    pub(crate) coerce: Option<&'static str>,
     pub(crate) rename: Option<(Span, String)>,
     pub(crate) aliases: Vec<String>,
     pub(crate) default: Option<Default>,
-    pub(crate) range: Option<(Span, Range)>,
-    pub(crate) len: Option<(Span, Option<usize>, Option<usize>)>,
-    pub(crate) multiple_of: Option<(Span, u64)>,
-    pub(crate) one_of: Option<(Span, Vec<String>)>,
+    pub(crate) example: Option<Expr>,
+    pub(crate) rules: Rules,
     pub(crate) description: Option<String>,
     pub(crate) secret: bool,
 }
@@ -67,98 +65,44 @@ impl Arg {
     fn read(&mut self, entry: &Entry, errors: &mut Errors) {
         let at = entry.span();
         match entry.key.to_string().as_str() {
+            "coerce" => self.coerce = entry.word(&["strict", "safe", "lenient"], errors),
             "default" => match &entry.value {
                 Value::None => self.default = Some(Default::OfType(at)),
                 Value::One(value) => self.default = Some(Default::Value(value.clone())),
                 Value::List(_) => errors.push(at, "expected a value: write `default = …`"),
             },
-            "range" => match one(entry).and_then(Range::of) {
-                Some(range) if range.is_empty() => {
-                    errors.push(at, "no number is in this range; put the smaller one first");
+            "example" => match &entry.value {
+                Value::One(value) => self.example = Some(value.clone()),
+                Value::None | Value::List(_) => {
+                    errors.push(at, "expected a value: write `example = …`");
                 }
-                Some(range) => self.range = Some((at, range)),
-                None => errors.push(
-                    at,
-                    "expected a range of literal numbers: write `range = 1..=100`",
-                ),
             },
-            "len" => {
-                let exact = one(entry).and_then(Number::of);
-                let range = match exact {
-                    Some(number) => Some(Range {
-                        min: Some(number),
-                        max: Some(number),
-                        below_max: false,
-                    }),
-                    None => one(entry).and_then(Range::of),
-                };
-                match range.and_then(Range::counts) {
-                    Some((min, max)) if min.unwrap_or(0) <= max.unwrap_or(usize::MAX) => {
-                        self.len = Some((at, min, max));
-                    }
-                    Some(_) => errors.push(at, "no length is in this range"),
-                    None => {
-                        errors.push(at, "expected a range of lengths: write `len = 1..=80`");
-                    }
-                }
-            }
-            "multiple_of" => match one(entry).and_then(Number::of) {
-                Some(Number::Int(int)) if int > 0 && u64::try_from(int).is_ok() => {
-                    self.multiple_of = u64::try_from(int).ok().map(|step| (at, step));
-                }
-                _ => errors.push(
-                    at,
-                    "expected a whole number above zero: write `multiple_of = 5`",
-                ),
-            },
-            "one_of" => self.one_of = Some((at, entry.texts(errors))),
             "rename" => self.rename = entry.text(errors).map(|name| (at, name)),
             "alias" => self.aliases = entry.texts(errors),
             "description" => self.description = entry.text(errors),
             "secret" => self.secret = entry.flag(errors),
-            _ => entry.unknown(KEYS, errors),
-        }
-    }
-
-    /// Checks a literal default against the declared bounds.
-    fn check(&self, errors: &mut Errors) {
-        let Some(Default::Value(value)) = &self.default else {
-            return;
-        };
-        if let (Some(number), Some((_, range))) = (Number::of(value), self.range)
-            && !range.holds(number)
-        {
-            errors.push_on(value, "the default is outside the declared `range`");
-        }
-        if let (Some(Number::Int(int)), Some((_, step))) = (Number::of(value), self.multiple_of)
-            && int % i128::from(step) != 0
-        {
-            errors.push_on(value, format_args!("the default is no multiple of {step}"));
-        }
-        let Expr::Lit(syn::ExprLit {
-            lit: syn::Lit::Str(text),
-            ..
-        }) = value
-        else {
-            return;
-        };
-        if let Some((_, min, max)) = self.len {
-            let count = text.value().chars().count();
-            if count < min.unwrap_or(0) || count > max.unwrap_or(usize::MAX) {
-                errors.push_on(value, "the default is outside the declared `len`");
+            _ => {
+                if !self.rules.read(entry, errors) {
+                    let known: Vec<&str> = KEYS.iter().chain(rules::KEYS).copied().collect();
+                    entry.unknown(&known, errors);
+                }
             }
         }
-        if let Some((_, texts)) = &self.one_of
-            && !texts.contains(&text.value())
-        {
-            errors.push_on(value, "the default is not in `one_of`");
-        }
     }
-}
 
-fn one(entry: &Entry) -> Option<&Expr> {
-    match &entry.value {
-        Value::One(expr) => Some(expr),
-        Value::None | Value::List(_) => None,
+    /// Checks literals against the rules that are known here.
+    fn check(&self, errors: &mut Errors) {
+        let default = match &self.default {
+            Some(Default::Value(value)) => Some(value),
+            _ => None,
+        };
+        for (what, value) in [("default", default), ("example", self.example.as_ref())] {
+            if let Some(value) = value
+                && let Some(literal) = Literal::of(value)
+                && let Some(fault) = self.rules.fault(&literal)
+            {
+                errors.push_on(value, format_args!("the {what} {fault}"));
+            }
+        }
     }
 }

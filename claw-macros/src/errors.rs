@@ -26,6 +26,11 @@ impl Errors {
         }
     }
 
+    /// Tells whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Returns `compile_error!` calls for all faults; `None` when there are none.
     pub(crate) fn into_tokens(self) -> Option<TokenStream> {
         self.0.map(|errors| errors.into_compile_error())

@@ -4,9 +4,11 @@ use proc_macro2::Span;
 use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized};
+use syn::spanned::Spanned as _;
+use syn::{Expr, ExprLit, Ident, Lit, Path, Token, parenthesized};
 
 use crate::errors::Errors;
+use crate::literal::Number;
 
 /// One entry of an attribute.
 pub(crate) struct Entry {
@@ -19,6 +21,32 @@ pub(crate) enum Value {
     None,
     One(Expr),
     List(Vec<Expr>),
+}
+
+impl TryFrom<&Expr> for Entry {
+    type Error = syn::Error;
+
+    /// Reads an entry inside a list, where it has been parsed as an assignment or a path.
+    fn try_from(expr: &Expr) -> syn::Result<Self> {
+        let (key, value) = match expr {
+            Expr::Assign(assign) => (&*assign.left, Value::One((*assign.right).clone())),
+            Expr::Call(call) => (
+                &*call.func,
+                Value::List(call.args.iter().cloned().collect()),
+            ),
+            other => (other, Value::None),
+        };
+        match key {
+            Expr::Path(path) if path.path.get_ident().is_some() => Ok(Self {
+                key: path.path.require_ident()?.clone(),
+                value,
+            }),
+            other => Err(syn::Error::new_spanned(
+                other,
+                "expected a name: write `name = …`",
+            )),
+        }
+    }
 }
 
 /// All entries of an attribute.
@@ -53,6 +81,19 @@ impl Entry {
     /// Returns where the entry stands.
     pub(crate) fn span(&self) -> Span {
         self.key.span()
+    }
+
+    /// Returns where the value stands, or the key where there is none.
+    pub(crate) fn value_span(&self) -> Span {
+        self.one().map_or(self.span(), |value| value.span())
+    }
+
+    /// Returns the value of `key = value`.
+    pub(crate) fn one(&self) -> Option<&Expr> {
+        match &self.value {
+            Value::One(expr) => Some(expr),
+            Value::None | Value::List(_) => None,
+        }
     }
 
     /// Reads a key that is a word of its own.
@@ -165,6 +206,59 @@ impl Entry {
         names
     }
 
+    /// Reads `key(name = …, …)`.
+    pub(crate) fn entries(&self, errors: &mut Errors) -> Vec<Entry> {
+        let Value::List(list) = &self.value else {
+            errors.push(
+                self.span(),
+                format_args!("expected a list: write `{}(name = …)`", self.key),
+            );
+            return Vec::new();
+        };
+        let mut entries = Vec::new();
+        for expr in list {
+            match Entry::try_from(expr) {
+                Ok(entry) => entries.push(entry),
+                Err(error) => errors.add(error),
+            }
+        }
+        unique(&entries, errors);
+        entries
+    }
+
+    /// Reads `key = path::to::function`.
+    pub(crate) fn path(&self, errors: &mut Errors) -> Option<Path> {
+        if let Value::One(Expr::Path(path)) = &self.value {
+            return Some(path.path.clone());
+        }
+        errors.push(
+            self.span(),
+            format_args!("expected a path: write `{} = path::to::it`", self.key),
+        );
+        None
+    }
+
+    /// Reads `key = 5`, from 1 on.
+    pub(crate) fn count(&self, errors: &mut Errors) -> Option<u32> {
+        let count = match &self.value {
+            Value::One(value) => match Number::of(value) {
+                Some(Number::Int(int)) => u32::try_from(int).ok().filter(|count| *count > 0),
+                _ => None,
+            },
+            Value::None | Value::List(_) => None,
+        };
+        if count.is_none() {
+            errors.push(
+                self.span(),
+                format_args!(
+                    "expected a whole number above zero: write `{} = 1`",
+                    self.key
+                ),
+            );
+        }
+        count
+    }
+
     /// Reports that the key is none of `known`.
     pub(crate) fn unknown(&self, known: &[&str], errors: &mut Errors) {
         errors.push(
@@ -180,14 +274,16 @@ impl Entry {
 }
 
 /// Reports keys that come twice.
-pub(crate) fn unique(entries: &[Entry], errors: &mut Errors) {
-    for (at, entry) in entries.iter().enumerate() {
-        if entries[..at].iter().any(|earlier| earlier.key == entry.key) {
+pub(crate) fn unique<'a>(entries: impl IntoIterator<Item = &'a Entry>, errors: &mut Errors) {
+    let mut seen: Vec<&Ident> = Vec::new();
+    for entry in entries {
+        if seen.contains(&&entry.key) {
             errors.push(
                 entry.span(),
                 format_args!("`{}` is given twice; keep one", entry.key),
             );
         }
+        seen.push(&entry.key);
     }
 }
 

@@ -10,8 +10,11 @@ mod errors;
 mod input;
 mod keys;
 mod literal;
+mod pattern;
 mod property;
+mod rules;
 mod tool;
+mod tools;
 
 /// Turns a function into a tool. See the documentation of `claw::tool`.
 #[proc_macro_attribute]
@@ -20,6 +23,15 @@ pub fn tool(
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
     tool::expand(attr.into(), item.into()).into()
+}
+
+/// Makes the `#[tool]` methods of an `impl` block tools. See the documentation of `claw::tools`.
+#[proc_macro_attribute]
+pub fn tools(
+    attr: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    tools::expand(attr.into(), item.into()).into()
 }
 
 /// Makes a struct or an enum an argument of tools. See the documentation of `claw::ToolInput`.

@@ -1,10 +1,11 @@
-//! Literals in attributes: numbers, ranges, durations, and their JSON text.
+//! Literals in attributes: numbers, texts, lists, durations, and their JSON text.
 
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Expr, ExprLit, Lit, RangeLimits, UnOp};
+use syn::punctuated::Punctuated;
+use syn::{BinOp, Expr, ExprLit, Lit, Token, UnOp};
 
 /// A number as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +30,20 @@ impl Number {
                     Self::Int(int) => Some(Self::Int(-int)),
                     Self::Float(float) => Some(Self::Float(-float)),
                 }
+            }
+            Expr::Binary(binary) => {
+                let (Self::Int(left), Self::Int(right)) =
+                    (Self::of(&binary.left)?, Self::of(&binary.right)?)
+                else {
+                    return None;
+                };
+                match binary.op {
+                    BinOp::Add(_) => left.checked_add(right),
+                    BinOp::Sub(_) => left.checked_sub(right),
+                    BinOp::Mul(_) => left.checked_mul(right),
+                    _ => None,
+                }
+                .map(Self::Int)
             }
             Expr::Group(group) => Self::of(&group.expr),
             Expr::Paren(paren) => Self::of(&paren.expr),
@@ -64,62 +79,68 @@ impl Number {
     }
 }
 
-/// A range as written; whether the end is in stands apart.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Range {
-    pub(crate) min: Option<Number>,
-    pub(crate) max: Option<Number>,
-    pub(crate) below_max: bool,
+/// A literal of a default, an example or `meta`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Literal {
+    Boolean(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Literal>),
 }
 
-impl Range {
-    /// Reads a range of literals.
+impl Literal {
+    /// Reads a literal, or a list or tuple of them.
     pub(crate) fn of(expr: &Expr) -> Option<Self> {
-        let Expr::Range(range) = expr else {
-            return None;
+        if let Some(number) = Number::of(expr) {
+            return Some(Self::Number(number));
+        }
+        let list = |items: &Punctuated<Expr, Token![,]>| {
+            let items: Option<Vec<Self>> = items.iter().map(Self::of).collect();
+            items.map(Self::List)
         };
-        let end = |expr: &Option<Box<Expr>>| match expr {
-            Some(expr) => Number::of(expr).map(Some),
-            None => Some(None),
-        };
-        Some(Self {
-            min: end(&range.start)?,
-            max: end(&range.end)?,
-            below_max: range.end.is_some() && matches!(range.limits, RangeLimits::HalfOpen(_)),
-        })
-    }
-
-    /// Tells whether no number is in the range.
-    pub(crate) fn is_empty(self) -> bool {
-        match (self.min, self.max) {
-            (Some(min), Some(max)) if self.below_max => min.as_f64() >= max.as_f64(),
-            (Some(min), Some(max)) => min.as_f64() > max.as_f64(),
-            _ => false,
+        match expr {
+            Expr::Lit(ExprLit { lit, .. }) => match lit {
+                Lit::Bool(flag) => Some(Self::Boolean(flag.value)),
+                Lit::Str(text) => Some(Self::Text(text.value())),
+                Lit::Char(char) => Some(Self::Text(char.value().to_string())),
+                _ => None,
+            },
+            Expr::Array(array) => list(&array.elems),
+            Expr::Tuple(tuple) => list(&tuple.elems),
+            Expr::Reference(reference) => Self::of(&reference.expr),
+            Expr::Group(group) => Self::of(&group.expr),
+            Expr::Paren(paren) => Self::of(&paren.expr),
+            _ => None,
         }
     }
 
-    /// Tells whether `number` is in the range.
-    pub(crate) fn holds(self, number: Number) -> bool {
-        let number = number.as_f64();
-        self.min.is_none_or(|min| min.as_f64() <= number)
-            && self.max.is_none_or(|max| {
-                number < max.as_f64() || (number <= max.as_f64() && !self.below_max)
-            })
+    /// Returns the literal as JSON text.
+    pub(crate) fn json(&self) -> String {
+        match self {
+            Self::Boolean(flag) => flag.to_string(),
+            Self::Number(number) => number.json(),
+            Self::Text(text) => quoted(text),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(Self::json).collect();
+                format!("[{}]", items.join(","))
+            }
+        }
     }
 
-    /// Returns the least and the greatest count the range holds, when its ends are counts.
-    pub(crate) fn counts(self) -> Option<(Option<usize>, Option<usize>)> {
-        let count = |number: Option<Number>| match number {
-            None => Some(None),
-            Some(Number::Int(int)) => usize::try_from(int).ok().map(Some),
-            Some(Number::Float(_)) => None,
-        };
-        let max = count(self.max)?;
-        let max = match max {
-            Some(max) if self.below_max => Some(max.checked_sub(1)?),
-            max => max,
-        };
-        Some((count(self.min)?, max))
+    /// Returns the tokens of a `Literal`.
+    pub(crate) fn tokens(&self, p: &TokenStream) -> TokenStream {
+        match self {
+            Self::Boolean(flag) => quote!(#p::Literal::Boolean(#flag)),
+            Self::Number(number) => {
+                let number = number.tokens(p);
+                quote!(#p::Literal::Number(#number))
+            }
+            Self::Text(text) => quote!(#p::Literal::Text(#text)),
+            Self::List(items) => {
+                let items = items.iter().map(|item| item.tokens(p));
+                quote!(#p::Literal::List(&[#(#items),*]))
+            }
+        }
     }
 }
 
@@ -169,14 +190,17 @@ mod tests {
     }
 
     #[test]
-    fn ranges_keep_their_ends() {
-        let range = Range::of(&parse_quote!(-5..10)).unwrap();
-        assert_eq!(range.min, Some(Number::Int(-5)));
-        assert!(range.holds(Number::Int(9)) && !range.holds(Number::Int(10)));
-        let counts = Range::of(&parse_quote!(1..=80)).unwrap().counts();
-        assert_eq!(counts, Some((Some(1), Some(80))));
-        assert!(Range::of(&parse_quote!(10..=5)).unwrap().is_empty());
-        assert_eq!(Range::of(&parse_quote!(1..=MAX)), None);
+    fn literals_become_json() {
+        let json = |expr: Expr| Literal::of(&expr).map(|literal| literal.json());
+        assert_eq!(
+            json(parse_quote!([1, -2, 8 * 1024])).unwrap(),
+            "[1,-2,8192]"
+        );
+        assert_eq!(
+            json(parse_quote!(("a", true, 0.5))).unwrap(),
+            "[\"a\",true,0.5]"
+        );
+        assert_eq!(json(parse_quote!(MOST)), None);
     }
 
     #[test]

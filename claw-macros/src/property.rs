@@ -3,12 +3,12 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::visit_mut::VisitMut;
+use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ExprLit, Lit, Type};
 
 use crate::arg::{Arg, Default};
 use crate::errors::Errors;
-use crate::literal::{Number, quoted};
+use crate::literal::Literal;
 
 /// The most properties an object may declare; claw-runtime counts them in a `u64`.
 pub(crate) const MOST: usize = 64;
@@ -82,79 +82,115 @@ impl Property {
         if self.arg.secret {
             row.extend(quote!(.secret()));
         }
-        if let Some(default) = &self.arg.default {
-            let preset = match literal(default) {
-                Some(json) => quote!(#p::Preset::Json(#json)),
-                None => {
-                    let value = value(default, p);
-                    quote!(#p::Preset::Made(|| {
-                        let mut slot = (#via.slot)();
-                        slot.fill(|| #value);
-                        #p::Slot::json(&slot)
-                    }))
-                }
-            };
-            row.extend(quote!(.default(#preset)));
+        if let Some(level) = self.arg.coerce {
+            row.extend(quote!(.coerce(#level)));
+        }
+        match &self.arg.default {
+            Some(Default::Value(value)) => {
+                let preset = self.preset(value, p);
+                row.extend(quote!(.default(#preset)));
+            }
+            Some(Default::OfType(span)) => {
+                let default = quote_spanned!(*span=> ::core::default::Default::default());
+                let made = self.made(&default, p);
+                row.extend(quote!(.default(#made)));
+            }
+            None => {}
+        }
+        if let Some(example) = &self.arg.example {
+            let preset = self.preset(example, p);
+            row.extend(quote!(.example(#preset)));
         }
         row
     }
 
+    /// Returns the `Preset` of a value of this property: JSON text for a literal, a function that makes it otherwise.
+    pub(crate) fn preset(&self, value: &Expr, p: &TokenStream) -> TokenStream {
+        match Literal::of(value) {
+            Some(literal) => {
+                let json = literal.json();
+                quote!(#p::Preset::Json(#json))
+            }
+            None => self.made(&converted(value, p), p),
+        }
+    }
+
+    fn made(&self, value: &TokenStream, p: &TokenStream) -> TokenStream {
+        let via = self.via(p);
+        quote!(#p::Preset::Made(|| {
+            let mut slot = (#via.slot)();
+            slot.fill(|| #value);
+            #p::Slot::json(&slot)
+        }))
+    }
+
+    /// Tells whether a default or an example has a value that the compiler cannot hold against the whole schema.
+    pub(crate) fn needs_test(&self) -> bool {
+        let rules = &self.arg.rules;
+        let default = match &self.arg.default {
+            Some(Default::Value(value)) if Literal::of(value).is_some() => rules.need_run_time(),
+            Some(_) => !rules.is_empty(),
+            None => false,
+        };
+        default || self.arg.example.is_some()
+    }
+
+    /// Returns the assertion that a literal is a value of this property; `what` says which.
+    pub(crate) fn fits(&self, value: &Expr, what: &str, p: &TokenStream) -> Option<TokenStream> {
+        let literal = Literal::of(value)?;
+        let (via, literal) = (self.via(p), literal.tokens(p));
+        let bounds = match self.bounds(p) {
+            Some(bounds) => quote!(#bounds),
+            None => quote!(#p::Bounds::NONE),
+        };
+        let message = format!(
+            "the {what} does not fit the type of `{}` and its constraints",
+            self.name
+        );
+        Some(quote_spanned! {value.span()=>
+            ::core::assert!(#p::fits(#via.source, #bounds, &#literal), #message)
+        })
+    }
+
     /// Returns the declared bounds, where there are some.
     pub(crate) fn bounds(&self, p: &TokenStream) -> Option<TokenStream> {
-        let mut fields = TokenStream::new();
-        if let Some((_, range)) = self.arg.range {
-            if let Some(min) = range.min {
-                let min = min.tokens(p);
-                fields.extend(quote!(min: ::core::option::Option::Some(#min),));
-            }
-            if let Some(max) = range.max {
-                let max = max.tokens(p);
-                let below = range.below_max;
-                fields.extend(quote!(max: ::core::option::Option::Some(#max), below_max: #below,));
-            }
-        }
-        if let Some((_, step)) = self.arg.multiple_of {
-            fields.extend(quote!(multiple_of: ::core::option::Option::Some(#step),));
-        }
-        if let Some((_, min, max)) = self.arg.len {
-            if let Some(min) = min {
-                fields.extend(quote!(min_len: ::core::option::Option::Some(#min),));
-            }
-            if let Some(max) = max {
-                fields.extend(quote!(max_len: ::core::option::Option::Some(#max),));
-            }
-        }
-        if let Some((_, texts)) = &self.arg.one_of {
-            fields.extend(quote!(one_of: &[#(#texts),*],));
-        }
-        (!fields.is_empty()).then(|| quote!(#p::Bounds { #fields ..#p::Bounds::NONE }))
+        self.arg.rules.bounds(p)
     }
 
     /// Returns the assertions that only the type system can decide: whether constraints fit the type.
-    pub(crate) fn constraints(&self, p: &TokenStream) -> TokenStream {
-        let (via, name) = (self.via(p), &self.name);
-        let mut out = TokenStream::new();
-        let mut constraint = |span: Span, kind: &str, message: String| {
-            let kind = Ident::new(kind, Span::mixed_site());
-            out.extend(quote_spanned! {span=>
-                const _: () = ::core::assert!(#p::takes(#via.source, #p::Constraint::#kind), #message);
-            });
-        };
-        if let Some((span, _)) = self.arg.range {
-            let message = format!("`range` needs a number; `{name}` is none");
-            constraint(span, "Range", message);
+    pub(crate) fn constraints(&self, p: &TokenStream) -> Vec<TokenStream> {
+        let via = self.via(p);
+        let what = format!("`{}`", self.name);
+        self.arg.rules.assertions(&quote!(#via.source), &what, p)
+    }
+
+    /// Returns the assertion that a type does not nest deeper than every provider takes, for one that nests at all deep.
+    pub(crate) fn nesting(&self, p: &TokenStream) -> TokenStream {
+        let mut levels = Levels::default();
+        levels.visit_type_mut(&mut self.ty.clone());
+        if levels.deepest < SUSPICIOUS {
+            return TokenStream::new();
         }
-        if let Some((span, _)) = self.arg.multiple_of {
-            let message = format!("`multiple_of` needs a number; `{name}` is none");
-            constraint(span, "MultipleOf", message);
+        let via = self.via(p);
+        let message = format!(
+            "`{}` nests deeper than every provider takes: ten levels, the arguments themselves included; flatten it, or split the tool",
+            self.name
+        );
+        quote_spanned! {self.ty.span()=>
+            const _: () = ::core::assert!(#p::nests_portably(#via.source), #message);
         }
-        if let Some((span, ..)) = self.arg.len {
-            let message = format!("`len` needs text, an array or a map; `{name}` is none");
-            constraint(span, "Len", message);
+    }
+
+    /// Returns the assertions that literals fit the type and the constraints.
+    pub(crate) fn literals(&self, p: &TokenStream) -> Vec<TokenStream> {
+        let mut out = Vec::new();
+        if let Some(example) = &self.arg.example {
+            out.extend(self.fits(example, "example", p));
         }
-        if let Some((span, _)) = self.arg.one_of {
-            let message = format!("`one_of` needs text; `{name}` is none");
-            constraint(span, "OneOf", message);
+        if let Some(Default::Value(value)) = &self.arg.default
+            && self.bounds(p).is_some()
+        {
+            out.extend(self.fits(value, "default", p));
         }
         out
     }
@@ -227,11 +263,11 @@ pub(crate) fn check(properties: &[&Property], what: &str, errors: &mut Errors) {
             None => property.span,
         };
         for name in property.names() {
-            if !is_name(name) {
+            if !is_member(name) {
                 errors.push(
                     span,
                     format_args!(
-                        "no provider takes `{name}` as the name of a {what}; use at most 64 letters, digits, `_`, `-`, not starting with a digit"
+                        "not every provider takes `{name}` as the name of a {what}; use at most 64 letters, digits and `_`, not starting with a digit"
                     ),
                 );
             }
@@ -259,40 +295,64 @@ pub(crate) fn is_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Returns the JSON text of a literal default.
-fn literal(default: &Default) -> Option<String> {
-    let Default::Value(value) = default else {
-        return None;
-    };
-    if let Some(number) = Number::of(value) {
-        return Some(number.json());
-    }
-    match value {
-        Expr::Lit(ExprLit { lit, .. }) => match lit {
-            Lit::Str(text) => Some(quoted(&text.value())),
-            Lit::Bool(flag) => Some(flag.value.to_string()),
-            _ => None,
-        },
-        _ => None,
-    }
+/// Tells whether every provider takes `name` as the name of a member.
+pub(crate) fn is_member(name: &str) -> bool {
+    is_name(name) && !name.contains('-')
 }
 
-/// Returns the expression of a default. Text and paths are converted: a constant `&str` may stand in for a `String`.
+/// Returns the expression of a default.
 pub(crate) fn value(default: &Default, p: &TokenStream) -> TokenStream {
     match default {
         Default::OfType(span) => {
             quote_spanned!(*span=> ::core::default::Default::default())
         }
-        Default::Value(
-            value @ (Expr::Path(_)
-            | Expr::Lit(ExprLit {
-                lit: Lit::Str(_), ..
-            })),
-        ) => {
+        Default::Value(value) => converted(value, p),
+    }
+}
+
+/// Returns a value as an expression of its property's type. Text and paths are converted: a constant `&str` may stand in
+/// for a `String`; so are lists, item by item.
+fn converted(value: &Expr, p: &TokenStream) -> TokenStream {
+    match value {
+        Expr::Path(_)
+        | Expr::Lit(ExprLit {
+            lit: Lit::Str(_), ..
+        }) => {
             let p = located(p, value.span());
             quote_spanned!(value.span()=> #p::preset(#value))
         }
-        Default::Value(value) => quote!(#value),
+        Expr::Array(array) => {
+            let items = array.elems.iter().map(|item| converted(item, p));
+            let p = located(p, value.span());
+            quote_spanned!(value.span()=> #p::preset([#(#items),*]))
+        }
+        _ => quote!(#value),
+    }
+}
+
+/// Returns a type with its lifetimes elided.
+pub(crate) fn elided(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    ElideLifetimes.visit_type_mut(&mut ty);
+    ty
+}
+
+/// How many types within types are worth an assertion.
+const SUSPICIOUS: usize = 8;
+
+/// Counts types within types.
+#[derive(Default)]
+struct Levels {
+    level: usize,
+    deepest: usize,
+}
+
+impl VisitMut for Levels {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        self.level += 1;
+        self.deepest = self.deepest.max(self.level);
+        visit_mut::visit_type_mut(self, ty);
+        self.level -= 1;
     }
 }
 

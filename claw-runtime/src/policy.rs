@@ -24,8 +24,13 @@ pub struct Ruling {
 }
 
 impl Policy {
-    /// Rules on a call of `tool`.
+    /// Rules on calls of `tool` as far as its declaration goes, before there is a call.
     pub fn rule(&self, tool: &Tool) -> Ruling {
+        self.rule_as(tool, tool.spec().approve)
+    }
+
+    /// Rules on a call of which the tool says `approve`.
+    pub(crate) fn rule_as(&self, tool: &Tool, approve: Approve) -> Ruling {
         let spec = tool.spec();
         let first = |patterns: &[String]| {
             patterns
@@ -39,7 +44,7 @@ impl Policy {
                 rule: format!("policy denies `{pattern}`"),
             };
         }
-        if matches!(spec.approve, Approve::Always) {
+        if matches!(approve, Approve::Always) {
             return Ruling {
                 verdict: Verdict::Ask,
                 rule: "the tool asks before every call".to_owned(),
@@ -57,7 +62,7 @@ impl Policy {
                 rule: format!("policy allows `{pattern}`"),
             };
         }
-        match spec.approve {
+        match approve {
             Approve::Never => Ruling {
                 verdict: Verdict::Allow,
                 rule: "the tool needs no approval".to_owned(),
@@ -69,6 +74,10 @@ impl Policy {
             Approve::Ask => Ruling {
                 verdict: Verdict::Ask,
                 rule: "the tool asks for approval".to_owned(),
+            },
+            Approve::When(_) => Ruling {
+                verdict: Verdict::Ask,
+                rule: "the tool decides on each call whether it asks".to_owned(),
             },
             _ => Ruling {
                 verdict: Verdict::Ask,

@@ -5,6 +5,8 @@ extern crate claw_runtime as claw;
 
 use std::sync::Arc;
 
+#[cfg(feature = "jsonschema")]
+use claw::registry::RegistryError;
 use claw::registry::Toolset;
 use claw::schema::Coerce;
 use claw::tool::{Handler, Spec, Tool, ToolOutput};
@@ -72,9 +74,7 @@ mod full {
         );
         let cause = error.source().unwrap().to_string();
         assert!(cause.contains("https://example.com/a.json"), "{cause}");
-        assert!(
-            matches!(error, claw::registry::RegistryError::Schema { tool, .. } if tool == "remote")
-        );
+        assert!(matches!(error, RegistryError::Schema { tool, .. } if tool == "remote"));
         // Without a toolset it is of no use either.
         assert!(
             tool.validate("{}")
@@ -114,7 +114,6 @@ mod full {
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Window {
-        #[expect(dead_code, reason = "only checked")]
         #[schemars(extend("not" = {"const": 13}))]
         floor: i32,
     }
@@ -125,8 +124,7 @@ mod full {
         /// Which one.
         window: Window,
     ) -> String {
-        drop(window);
-        "open".to_owned()
+        format!("floor {} is open", window.floor)
     }
 
     #[test]
@@ -255,8 +253,50 @@ fn the_level_is_the_tools_else_the_agents_and_strict_where_something_is_destroye
     );
 }
 
+/// What is counted.
+#[derive(claw::ToolInput)]
+struct Counted {
+    /// How many.
+    #[arg(coerce = lenient)]
+    names: Vec<u8>,
+    /// From where.
+    from: u8,
+}
+
+/// Counts.
+#[claw::tool(effect = pure)]
+fn count(
+    /// The most.
+    #[arg(coerce = strict)]
+    most: u8,
+    /// What.
+    of: Counted,
+) -> usize {
+    of.names.len().min(usize::from(most)) + usize::from(of.from)
+}
+
 #[test]
 fn an_argument_has_its_own_level() {
+    let tools = Toolset::of(tools![count]).unwrap();
+    let tool = tools.get("count").unwrap();
+    assert!(!tool.input_schema().contains("x-coerce"));
+    assert_eq!(
+        judged(
+            tool,
+            r#"{"most":3,"of":{"names":1,"from":"2"}}"#,
+            Coerce::Safe
+        ),
+        r#"{"most":3,"of":{"names":[1],"from":2}}"#
+    );
+    assert_eq!(
+        judged(
+            tool,
+            r#"{"most":"3","of":{"names":1,"from":"2"}}"#,
+            Coerce::Strict
+        ),
+        "- /most: expected integer 0..=255, got string \"3\"\n\
+         - /of/from: expected integer 0..=255, got string \"2\""
+    );
     let schema = json!({"properties": {
         "strict": {"type": "integer", "x-coerce": "strict"},
         "lenient": {"type": "object", "x-coerce": "lenient", "properties": {"text": {"type": "string"}}},
@@ -277,7 +317,7 @@ fn an_argument_has_its_own_level() {
             r#"{"strict":1.0,"lenient":{"text":5}}"#,
             Coerce::Strict
         ),
-        r#"{"lenient":{"text":"5"},"strict":1}"#
+        r#"{"strict":1,"lenient":{"text":"5"}}"#
     );
 }
 
@@ -289,5 +329,5 @@ fn a_model_is_told_ten_changes_and_how_many_more() {
     let valid = tool.validate(&json!({"list": list}).to_string()).unwrap();
     assert_eq!(valid.notes().len(), 11);
     assert_eq!(valid.notes()[9], "/list/9: \"9\" became 9");
-    assert_eq!(valid.notes()[10], "and 15 more");
+    assert_eq!(valid.notes()[10], "and 15 more changes");
 }

@@ -180,10 +180,11 @@ fn check_patterns(policy: &Policy, tools: &Toolset) -> Result<(), Failure> {
 
 /// Returns every tool of the program, offered or not.
 pub(crate) fn linked(program: &Program) -> Result<Toolset, Failure> {
-    Ok(match &program.tools {
+    let tools = match &program.tools {
         Some(tools) => tools.clone(),
         None => Toolset::linked()?,
-    })
+    };
+    Ok(tools.with(program.more.iter().cloned())?)
 }
 
 /// What the model is told when nobody says otherwise. No date: it would change the prompt's prefix every day.

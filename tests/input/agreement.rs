@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::probe::Probe;
 
 #[derive(Debug, Deserialize, ToolInput)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Numbers {
     /// Signed.
     signed_one: i8,

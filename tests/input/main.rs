@@ -2,8 +2,23 @@
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "fields are read through `Debug`")]
 
+/// A tool that writes out its one argument.
+macro_rules! shows {
+    ($name:ident, $ty:ty) => {
+        /// Shows.
+        #[tool(effect = pure)]
+        fn $name(
+            /// The value.
+            v: $ty,
+        ) -> String {
+            format!("{v:?}")
+        }
+    };
+}
+
 mod agreement;
 mod probe;
+mod shapes;
 
 use claw::registry::Toolset;
 use claw::tool::{Prepared, ToolContext, ToolEntry};
@@ -74,19 +89,6 @@ enum Around {
     Nothing,
     #[serde(rename = "nil")]
     Nil,
-}
-
-macro_rules! shows {
-    ($name:ident, $ty:ty) => {
-        /// Shows.
-        #[tool(effect = pure)]
-        fn $name(
-            /// The value.
-            v: $ty,
-        ) -> String {
-            format!("{v:?}")
-        }
-    };
 }
 
 shows!(unit, Unit);

@@ -100,7 +100,8 @@ impl<'s> Probe<'s> {
         }
         let rest = &schema["additionalProperties"];
         if rest.is_object() {
-            for at in 0..self.below(3) {
+            let least = schema["minProperties"].as_u64().unwrap_or(0);
+            for at in 0..least + self.below(3) {
                 members.insert(format!("more{at}"), self.value(rest, depth + 1));
             }
         } else if self.goes_wrong() {

@@ -1,6 +1,6 @@
 //! Rules over the type; gathers every error.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use syn::Member;
 
 use super::attr::Container;
@@ -17,8 +17,9 @@ pub(super) fn body(body: &Body, errors: &mut Errors) {
         return;
     }
     for property in body.properties() {
-        let said: [(bool, &str); 4] = [
+        let said: [(bool, &str); 5] = [
             (property.arg.default.is_some(), "default"),
+            (property.arg.example.is_some(), "example"),
             (property.arg.rename.is_some(), "rename"),
             (!property.arg.aliases.is_empty(), "alias"),
             (property.arg.secret, "secret"),
@@ -40,10 +41,8 @@ pub(super) fn flat(span: Span, arg: &Arg, member: &Member, errors: &mut Errors) 
     let says_more = arg.default.is_some()
         || arg.rename.is_some()
         || !arg.aliases.is_empty()
-        || arg.range.is_some()
-        || arg.len.is_some()
-        || arg.multiple_of.is_some()
-        || arg.one_of.is_some()
+        || arg.example.is_some()
+        || arg.rules.bounds(&TokenStream::new()).is_some()
         || arg.secret;
     if says_more {
         errors.push(
@@ -100,32 +99,38 @@ pub(super) fn union(tagging: &Tagging, variants: &[Variant], errors: &mut Errors
             format_args!("`tag` and `content` are both `{tag}`; rename one"),
         );
     }
-    let names_members = match tagging {
-        Tagging::External => "",
-        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) => tag,
-        Tagging::Untagged => return,
-    };
-    if !names_members.is_empty()
-        && !property::is_name(names_members)
-        && let Some(first) = variants.first()
+    if let (Tagging::Internal(tag) | Tagging::Adjacent(tag, _), Some(first)) =
+        (tagging, variants.first())
     {
-        errors.push(
-            first.ident.span(),
-            format_args!("no provider takes the tag `{names_members}` as a name; use at most 64 letters, digits, `_`, `-`, not starting with a digit"),
-        );
+        let content = match tagging {
+            Tagging::Adjacent(_, content) => Some(content),
+            _ => None,
+        };
+        for name in content.into_iter().chain([tag]) {
+            portable(name, first, errors);
+        }
     }
     for variant in variants {
         if let Tagging::Internal(tag) = tagging {
             internal(tag, variant, errors);
         }
         if let (Tagging::External, false) = (tagging, variant.body.form == Form::Unit) {
-            for name in variant.names().filter(|name| !property::is_name(name)) {
-                errors.push(
-                    variant.ident.span(),
-                    format_args!("no provider takes `{name}` as the name of a member; use at most 64 letters, digits, `_`, `-`, not starting with a digit"),
-                );
+            for name in variant.names() {
+                portable(name, variant, errors);
             }
         }
+    }
+}
+
+/// Refuses the name of a member that some provider does not take, at the variant that brings it.
+fn portable(name: &str, variant: &Variant, errors: &mut Errors) {
+    if !property::is_member(name) {
+        errors.push(
+            variant.ident.span(),
+            format_args!(
+                "not every provider takes `{name}` as the name of a member; use at most 64 letters, digits and `_`, not starting with a digit"
+            ),
+        );
     }
 }
 

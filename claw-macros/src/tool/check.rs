@@ -1,10 +1,12 @@
 //! Rules over the model; every breach is reported.
 
 use syn::GenericParam;
+use syn::ext::IdentExt as _;
 
 use super::model::Tool;
 use crate::errors::Errors;
 use crate::keys::nearest;
+use crate::literal::Literal;
 use crate::property;
 
 /// Checks a tool against the rules that need no type system.
@@ -13,6 +15,8 @@ pub(crate) fn check(tool: &Tool, errors: &mut Errors) {
     signature(tool, errors);
     effects(tool, errors);
     named_parameters(tool, errors);
+    aliases(tool, errors);
+    examples(tool, errors);
     let properties: Vec<_> = tool.parameters.iter().map(|p| &p.property).collect();
     property::check(&properties, "parameter", errors);
 }
@@ -91,6 +95,40 @@ fn effects(tool: &Tool, errors: &mut Errors) {
             );
         }
     }
+    if let Some(span) = attr.poll
+        && !harmless
+    {
+        errors.push(
+            span,
+            format_args!("`poll` says that the call may be repeated; declare `effect = read` instead of `{effect}`"),
+        );
+    }
+    if let Some(path) = &attr.reconcile
+        && harmless
+    {
+        errors.push_on(
+            path,
+            format_args!(
+                "a call with `effect = {effect}` is simply made again; remove `reconcile`"
+            ),
+        );
+    }
+    if let Some(span) = attr.open_world
+        && effect == "pure"
+    {
+        errors.push(
+            span,
+            "`effect = pure` reaches nothing; declare `effect = read`",
+        );
+    }
+    if let Some(span) = attr.stream
+        && attr.blocking.is_some()
+    {
+        errors.push(
+            span,
+            "a stream is awaited, so it cannot be `blocking`; remove one",
+        );
+    }
     if effect == "pure"
         && let Some(reached) = attr.reads.first().or(attr.net.first())
     {
@@ -110,7 +148,7 @@ fn named_parameters(tool: &Tool, errors: &mut Errors) {
         .collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for ident in attr.reads.iter().chain(&attr.writes).chain(&attr.net) {
-        if tool.parameter(ident).is_none() {
+        if tool.parameter(ident).is_none() && !tool.faulty.contains(ident) {
             errors.push(
                 ident.span(),
                 format_args!(
@@ -118,6 +156,63 @@ fn named_parameters(tool: &Tool, errors: &mut Errors) {
                     nearest(&ident.to_string(), &known)
                 ),
             );
+        }
+    }
+}
+
+fn aliases(tool: &Tool, errors: &mut Errors) {
+    let Some((span, aliases)) = &tool.attr.aliases else {
+        return;
+    };
+    for (at, alias) in aliases.iter().enumerate() {
+        if !property::is_name(alias) {
+            errors.push(
+                *span,
+                format_args!("`{alias}` cannot be the name of a tool; use at most 64 letters, digits, `_`, `-`"),
+            );
+        }
+        if *alias == tool.name() || aliases[..at].contains(alias) {
+            errors.push(
+                *span,
+                format_args!("`{alias}` names the tool already; remove it"),
+            );
+        }
+    }
+}
+
+/// Examples name parameters, all that a call must bring, and literals keep to the rules.
+fn examples(tool: &Tool, errors: &mut Errors) {
+    let known: Vec<String> = tool
+        .parameters
+        .iter()
+        .map(|parameter| parameter.ident.unraw().to_string())
+        .collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for entry in tool.attr.examples.iter().flat_map(|(_, entries)| entries) {
+        let Some(parameter) = tool.parameter(&entry.key) else {
+            if !tool.faulty.contains(&entry.key) {
+                errors.push(
+                    entry.span(),
+                    format_args!(
+                        "no parameter is named `{}`{}",
+                        entry.key,
+                        nearest(&entry.key.to_string(), &known)
+                    ),
+                );
+            }
+            continue;
+        };
+        let Some(value) = entry.one() else {
+            errors.push(
+                entry.span(),
+                format_args!("expected a value: write `{} = …`", entry.key),
+            );
+            continue;
+        };
+        if let Some(literal) = Literal::of(value)
+            && let Some(fault) = parameter.property.arg.rules.fault(&literal)
+        {
+            errors.push_on(value, format_args!("the example {fault}"));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `#[tool]`: parse, model, check, expand.
 
-mod attr;
-mod check;
-mod expand;
-mod model;
+pub(crate) mod attr;
+pub(crate) mod check;
+pub(crate) mod expand;
+pub(crate) mod model;
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -26,7 +26,7 @@ pub(crate) fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     };
     let mut errors = Errors::default();
     let attr = attr::Attr::parse(attr, &mut errors);
-    let (function, tool) = model::Tool::of(function, attr, &mut errors);
+    let (function, tool) = model::Tool::of(function, attr, None, &mut errors);
     check::check(&tool, &mut errors);
     match errors.into_tokens() {
         None => expand::tool(&function, &tool),

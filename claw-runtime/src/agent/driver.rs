@@ -320,7 +320,10 @@ impl<'r> Work<'r> {
             arguments,
             timeout,
             stop,
-            output_chars: self.agent.limits.output_chars,
+            output_chars: tool
+                .spec()
+                .max_output
+                .unwrap_or(self.agent.limits.output_chars),
             abandoned: self.agent.abandoned.clone(),
         };
         self.calls.push(Box::pin(dispatch::run(job)));

@@ -19,7 +19,7 @@ use crate::provider::{Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
 use crate::schema::Coerce;
 use crate::session::{MemoryStore, SessionStore, StoreError, View};
-use crate::tool::{StateMap, Workspace};
+use crate::tool::{StateMap, Tool, Tools, Workspace};
 
 /// A model, the tools it may use and the rules it works under. Cheap to clone; sessions share it.
 ///
@@ -68,6 +68,7 @@ struct Model {
 pub struct AgentBuilder {
     models: Vec<Model>,
     tools: Toolset,
+    more: Vec<Arc<Tool>>,
     system: Arc<str>,
     state: StateMap,
     policy: Policy,
@@ -108,6 +109,7 @@ impl Agent {
         AgentBuilder {
             models: Vec::new(),
             tools: Toolset::default(),
+            more: Vec::new(),
             system: "".into(),
             state: StateMap::default(),
             policy: Policy::default(),
@@ -207,6 +209,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds the tools of a `#[tools] impl`, which work on `value`.
+    pub fn toolset<T: Tools>(mut self, value: T) -> Self {
+        self.more.extend(Tool::all_of::<T>());
+        self.state(value)
+    }
+
     /// Sets the standing instructions.
     pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
         self.system = text.into();
@@ -271,8 +279,8 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// Fails without a model, when two are named alike, for the journal names a model and so must find it, and when a tool
-    /// misses its state.
+    /// Fails without a model, when two models are named alike, for the journal names a model and so must find it, when two
+    /// tools have one name, and when a tool misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
             return Err(AgentError::NoModel);
@@ -289,7 +297,8 @@ impl AgentBuilder {
                 });
             }
         }
-        let tools = self.tools.filtered(|tool| self.policy.offers(tool));
+        let tools = self.tools.with(self.more)?;
+        let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
         Ok(Agent {
             inner: Arc::new(Inner {

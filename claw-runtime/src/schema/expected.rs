@@ -100,7 +100,9 @@ fn kind(tree: &Tree, shape: &Shape, name: &str, depth: usize) -> String {
 
 fn with(name: &str, between: &str, rules: Option<String>) -> String {
     match rules {
-        Some(rules) if rules.starts_with("matching") => format!("{name} {rules}"),
+        Some(rules) if rules.starts_with("matching") || rules.starts_with("in format") => {
+            format!("{name} {rules}")
+        }
         Some(rules) if !rules.is_empty() => format!("{name}{between}{rules}"),
         _ => name.to_owned(),
     }
@@ -114,20 +116,16 @@ pub(super) fn text_rules(text: &Text) -> String {
         (Some(least), None) => format!("at least {}", counted(least, "character")),
         (None, Some(most)) => format!("at most {}", counted(most, "character")),
     };
-    match &text.pattern {
-        None => length,
-        Some(pattern) => {
-            let mut text = length;
-            text.push_str(if text.is_empty() {
-                "matching `"
-            } else {
-                " matching `"
-            });
-            clip(pattern.as_str(), &mut text);
-            text.push('`');
-            text
-        }
+    let mut rules = Vec::from_iter((!length.is_empty()).then_some(length));
+    if let Some(pattern) = &text.pattern {
+        let mut rule = "matching `".to_owned();
+        clip(pattern.as_str(), &mut rule);
+        rules.push(rule + "`");
     }
+    if let Some(format) = &text.format {
+        rules.push(format!("in format `{format}`"));
+    }
+    rules.join(" ")
 }
 
 /// Returns the bounds of a number: `1..=2000`, `>= 1`, `> 0 and < 1`, `multiple of 5`.

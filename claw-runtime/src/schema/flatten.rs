@@ -9,13 +9,14 @@ use std::hash::BuildHasher;
 use serde_json::{Map, Value};
 
 use super::input::ToolInput;
+use super::literal::equal;
 use super::node::{Node, Property};
 
 /// A type whose members may stand among those of another type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be flattened",
     label = "its members cannot stand among those of another type",
-    note = "flattened is a struct with named fields that has `#[derive(ToolInput)]`, or a map with text as keys; give anything else a field of its own"
+    note = "flatten a struct with named fields that has `#[derive(ToolInput)]`, or a map with text as keys; give anything else a field of its own"
 )]
 pub trait Flatten: ToolInput {
     /// The members.
@@ -67,28 +68,24 @@ pub(crate) const fn is_open(fields: &[Property]) -> bool {
     rests(fields) > 0
 }
 
-/// Refuses, at compile time, members that two parts of an object declare.
-///
-/// # Panics
-///
-/// When there are some.
-pub const fn distinct(fields: &[Property]) {
-    assert!(
-        rests(fields) < 2,
-        "two maps are flattened into one object; keep one"
-    );
+/// Tells whether no member is declared by two parts of an object.
+pub const fn distinct(fields: &[Property]) -> bool {
     let mut at = 0;
     while at < fields.len() {
         let mut earlier = 0;
         while earlier < at {
-            refuse_shared(&fields[earlier], &fields[at]);
+            if clash(&fields[earlier], &fields[at]) {
+                return false;
+            }
             earlier += 1;
         }
         at += 1;
     }
+    true
 }
 
-const fn rests(fields: &[Property]) -> usize {
+/// Returns how many maps are flattened into an object.
+pub const fn rests(fields: &[Property]) -> usize {
     let (mut at, mut count) = (0, 0);
     while at < fields.len() {
         if let Some(flat) = fields[at].flat {
@@ -99,61 +96,39 @@ const fn rests(fields: &[Property]) -> usize {
     count
 }
 
-const fn refuse_shared(one: &Property, other: &Property) {
-    match other.flat {
-        Some(flat) => {
-            let mut at = 0;
-            while at < flat.fields.len() {
-                refuse_shared(one, &flat.fields[at]);
-                at += 1;
+const fn clash(one: &Property, other: &Property) -> bool {
+    let mut at = 0;
+    if let Some(flat) = other.flat {
+        while at < flat.fields.len() {
+            if clash(one, &flat.fields[at]) {
+                return true;
             }
+            at += 1;
         }
-        None => {
-            refuse_taken(one, other.name);
-            let mut at = 0;
-            while at < other.aliases.len() {
-                refuse_taken(one, other.aliases[at]);
-                at += 1;
-            }
-        }
+        return false;
     }
-}
-
-const fn refuse_taken(one: &Property, name: &str) {
-    assert!(
-        !is_read_as(one, name),
-        "a flattened type declares a member that is declared beside it too; rename one of them"
-    );
+    while at < other.aliases.len() {
+        if is_read_as(one, other.aliases[at]) {
+            return true;
+        }
+        at += 1;
+    }
+    is_read_as(one, other.name)
 }
 
 const fn is_read_as(property: &Property, name: &str) -> bool {
     if let Some(flat) = property.flat {
         return declares(flat.fields, name);
     }
-    if property.node.is_some() && equal(property.name, name) {
+    if property.node.is_some() && equal(property.name.as_bytes(), name.as_bytes()) {
         return true;
     }
     let mut at = 0;
     while at < property.aliases.len() {
-        if equal(property.aliases[at], name) {
+        if equal(property.aliases[at].as_bytes(), name.as_bytes()) {
             return true;
         }
         at += 1;
     }
     false
-}
-
-const fn equal(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    if one.len() != other.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < one.len() {
-        if one[at] != other[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
 }

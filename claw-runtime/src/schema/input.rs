@@ -8,8 +8,9 @@ use std::ops::Deref;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::bounds::Bounds;
 use super::cursor::Cursor;
-use super::node::{Bounds, Foreign, Kind, Node, Property, Source};
+use super::node::{Foreign, Kind, Node, Property, Source};
 use super::slot::{Arg, ForeignArg, Injected, Owned, Slot};
 use crate::tool::{Need, Reject, ToolContext, ToolError};
 

@@ -6,10 +6,16 @@
 //! [`validate`] walks it when the fast path refuses, so that there is one report and one coercion. Schemas that others wrote
 //! are then checked in full.
 
+pub(crate) mod bounds;
 pub(crate) mod cursor;
 pub(crate) mod flatten;
+pub(crate) mod format;
 pub(crate) mod input;
+pub(crate) mod literal;
 pub(crate) mod node;
+pub(crate) mod normalise;
+pub(crate) mod pattern;
+pub(crate) mod portable;
 pub(crate) mod render;
 pub(crate) mod slot;
 mod types;
@@ -30,13 +36,15 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::{Bounds, Num};
 pub use coerce::Coerce;
 pub use cursor::Cursor;
 pub use flatten::{Flat, Flatten};
 pub use foreign::SchemaError;
 pub(crate) use foreign::holds_foreign;
 pub use input::{State, ToolInput};
-pub use node::{Bounds, Foreign, Kind, Named, Node, Num, Preset, Property, Source, Words};
+pub use node::{Example, Foreign, Kind, Named, Node, Preset, Property, Source, Words};
+pub use pattern::Pattern;
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
 pub(crate) use tree::resolve;

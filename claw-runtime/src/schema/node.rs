@@ -1,9 +1,11 @@
 //! The const schema tree: what the compiler knows of an argument type.
 
 use std::any::TypeId;
+use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::bounds::Bounds;
 use super::flatten::Flat;
 use crate::tool::Need;
 
@@ -127,10 +129,14 @@ pub struct Property {
     pub default: Preset,
     /// Whether its value is secret.
     pub secret: bool,
+    /// How far its value may be coerced: `strict`, `safe` or `lenient`; empty for what the tool says.
+    pub coerce: &'static str,
     /// Whether it must be there, be it as `null`.
     pub always: bool,
     /// The members that stand in its place; the property itself has no name then.
     pub flat: Option<&'static Flat>,
+    /// A value to learn from.
+    pub example: Preset,
 }
 
 /// What stands in for an argument that is left out.
@@ -144,6 +150,20 @@ pub enum Preset {
     /// A value that is known at run time, as JSON where it has such a form.
     Made(fn() -> Option<Value>),
 }
+
+impl Preset {
+    /// Returns the JSON text, where there is a value with such a form.
+    pub(crate) fn json(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::None => None,
+            Self::Json(json) => Some(Cow::Borrowed(json)),
+            Self::Made(make) => make().map(|value| Cow::Owned(value.to_string())),
+        }
+    }
+}
+
+/// One call to learn from: argument by argument.
+pub type Example = &'static [(&'static str, Preset)];
 
 /// Where a parameter's value comes from, as its type says.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +185,9 @@ impl Property {
             need: source.need,
             bounds: None,
             default: Preset::None,
+            example: Preset::None,
             secret: false,
+            coerce: "",
             always: false,
             flat: None,
         }
@@ -187,6 +209,13 @@ impl Property {
     #[must_use]
     pub const fn secret(mut self) -> Self {
         self.secret = true;
+        self
+    }
+
+    /// Sets how far its value may be coerced.
+    #[must_use]
+    pub const fn coerce(mut self, level: &'static str) -> Self {
+        self.coerce = level;
         self
     }
 
@@ -218,6 +247,13 @@ impl Property {
         self
     }
 
+    /// Adds a value to learn from.
+    #[must_use]
+    pub const fn example(mut self, example: Preset) -> Self {
+        self.example = example;
+        self
+    }
+
     pub(crate) const fn has_default(&self) -> bool {
         !matches!(self.default, Preset::None)
     }
@@ -231,196 +267,4 @@ impl Property {
         };
         self.always || (!optional && !self.has_default())
     }
-}
-
-/// A number of a bound.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Num {
-    /// Whole.
-    Int(i128),
-    /// With a fraction.
-    Float(f64),
-}
-
-impl Num {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "bounds of floats are compared as floats"
-    )]
-    pub(crate) const fn as_f64(self) -> f64 {
-        match self {
-            Self::Int(int) => int as f64,
-            Self::Float(float) => float,
-        }
-    }
-}
-
-/// What limits a value beyond its kind. The same data is schema and check.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
-    /// The least number.
-    pub min: Option<Num>,
-    /// The greatest number.
-    pub max: Option<Num>,
-    /// Whether `max` itself is out.
-    pub below_max: bool,
-    /// What a whole number must be a multiple of.
-    pub multiple_of: Option<u64>,
-    /// The least count of characters, items or members.
-    pub min_len: Option<usize>,
-    /// The greatest count of characters, items or members.
-    pub max_len: Option<usize>,
-    /// The texts allowed; empty for any.
-    pub one_of: &'static [&'static str],
-}
-
-impl Bounds {
-    /// No limits.
-    pub const NONE: Self = Self {
-        min: None,
-        max: None,
-        below_max: false,
-        multiple_of: None,
-        min_len: None,
-        max_len: None,
-        one_of: &[],
-    };
-
-    /// Returns the bounds of whole numbers.
-    pub const fn integers(min: Option<i128>, max: Option<i128>) -> Self {
-        let mut bounds = Self::NONE;
-        if let Some(min) = min {
-            bounds.min = Some(Num::Int(min));
-        }
-        if let Some(max) = max {
-            bounds.max = Some(Num::Int(max));
-        }
-        bounds
-    }
-
-    /// Returns the bounds of a count.
-    pub const fn len(min: usize, max: usize) -> Self {
-        let mut bounds = Self::NONE;
-        bounds.min_len = Some(min);
-        bounds.max_len = Some(max);
-        bounds
-    }
-
-    /// Returns both bounds together.
-    pub const fn tightened(self, over: Self) -> Self {
-        let min = match (self.min, over.min) {
-            (Some(own), Some(over)) if own.as_f64() > over.as_f64() => Some(own),
-            (own, None) => own,
-            (_, over) => over,
-        };
-        let (max, below_max) = match (self.max, over.max) {
-            (Some(own), Some(max)) if own.as_f64() < max.as_f64() => (Some(own), self.below_max),
-            (own, None) => (own, self.below_max),
-            (_, max) => (max, over.below_max),
-        };
-        let min_len = match (self.min_len, over.min_len) {
-            (Some(own), Some(over)) if own > over => Some(own),
-            (own, None) => own,
-            (_, over) => over,
-        };
-        let max_len = match (self.max_len, over.max_len) {
-            (Some(own), Some(over)) if own < over => Some(own),
-            (own, None) => own,
-            (_, over) => over,
-        };
-        let multiple_of = match over.multiple_of {
-            Some(step) => Some(step),
-            None => self.multiple_of,
-        };
-        Self {
-            min,
-            max,
-            below_max,
-            multiple_of,
-            min_len,
-            max_len,
-            one_of: if over.one_of.is_empty() {
-                self.one_of
-            } else {
-                over.one_of
-            },
-        }
-    }
-
-    pub(crate) fn allows_len(&self, count: impl FnOnce() -> usize) -> bool {
-        if self.min_len.is_none() && self.max_len.is_none() {
-            return true;
-        }
-        let count = count();
-        self.min_len.is_none_or(|min| count >= min) && self.max_len.is_none_or(|max| count <= max)
-    }
-
-    pub(crate) fn allows_text(&self, text: &str) -> bool {
-        self.allows_len(|| text.chars().count())
-            && (self.one_of.is_empty() || self.one_of.contains(&text))
-    }
-
-    pub(crate) fn allows_int(&self, value: i128) -> bool {
-        let at_least = |min| match min {
-            Num::Int(min) => value >= min,
-            Num::Float(_) => Num::Int(value).as_f64() >= min.as_f64(),
-        };
-        let at_most = |max| match max {
-            Num::Int(max) if self.below_max => value < max,
-            Num::Int(max) => value <= max,
-            Num::Float(_) => self.below(Num::Int(value).as_f64(), max.as_f64()),
-        };
-        self.min.is_none_or(at_least)
-            && self.max.is_none_or(at_most)
-            && self
-                .multiple_of
-                .is_none_or(|step| step != 0 && value % i128::from(step) == 0)
-    }
-
-    pub(crate) fn allows_float(&self, value: f64) -> bool {
-        self.min.is_none_or(|min| value >= min.as_f64())
-            && self.max.is_none_or(|max| self.below(value, max.as_f64()))
-            && self.multiple_of.is_none_or(|step| {
-                let step = Num::Int(i128::from(step)).as_f64();
-                step != 0.0 && value % step == 0.0
-            })
-    }
-
-    fn below(&self, value: f64, max: f64) -> bool {
-        value < max || (value <= max && !self.below_max)
-    }
-}
-
-/// Tells whether a declared bound means something for values of `source`.
-///
-/// `#[tool]` asserts it at compile time for every constraint it sees.
-pub const fn takes(source: Source, what: Constraint) -> bool {
-    let Some(mut node) = source.node else {
-        return false;
-    };
-    while let Kind::Optional(inner) = node.kind {
-        node = inner;
-    }
-    match what {
-        Constraint::Range => matches!(node.kind, Kind::Integer | Kind::Number),
-        Constraint::MultipleOf => matches!(node.kind, Kind::Integer | Kind::Number),
-        Constraint::Len => matches!(
-            node.kind,
-            Kind::String(_) | Kind::Array(_) | Kind::Set(_) | Kind::Map(_)
-        ),
-        Constraint::OneOf => matches!(node.kind, Kind::String(_)),
-    }
-}
-
-/// A kind of constraint on a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Constraint {
-    /// Least and greatest number.
-    Range,
-    /// What a number must be a multiple of.
-    MultipleOf,
-    /// Least and greatest count.
-    Len,
-    /// The texts allowed.
-    OneOf,
 }

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::node::{Bounds, Kind, Named, Node, Num, Preset, Property};
+use super::bounds::{Bounds, Num};
+use super::node::{Example, Kind, Named, Node, Preset, Property};
+use super::normalise::{members, normalise};
 
 /// A joined schema.
 pub(crate) struct Rendered {
@@ -13,28 +15,53 @@ pub(crate) struct Rendered {
     pub(crate) text: String,
     /// As claw reads it: with the members that only claw understands, and exact bounds.
     pub(crate) full: String,
-    /// Whether a part of it is known at run time only.
-    pub(crate) foreign: bool,
+    /// Whether the fast path does not know or check a part of it.
+    pub(crate) slow: bool,
 }
 
-/// Joins the schema of an object with these properties.
-pub(crate) fn object(properties: &'static [Property]) -> Rendered {
-    let text = Writer::document(properties, false, Vec::new());
+/// Joins the schema of an object with these properties; examples that have a JSON form stand beside them.
+pub(crate) fn object(properties: &'static [Property], examples: &[Example]) -> Rendered {
+    let mut text = Writer::document(properties, false, Vec::new());
     let full = Writer::document(properties, true, Vec::new());
+    let examples: Vec<String> = examples.iter().filter_map(|of| example(of)).collect();
+    if !examples.is_empty() {
+        text.out.truncate(text.out.len() - 1);
+        let _ = write!(text.out, ",\"examples\":[{}]}}", examples.join(","));
+    }
     Rendered {
         full: full.out,
         text: text.out,
-        foreign: text.foreign,
+        slow: text.slow,
     }
 }
 
 /// The greatest number that providers take in a schema.
 const SAFE: f64 = 9_007_199_254_740_992.0;
+/// Returns the schema of a result of a declared type, when it is an object: other results have no output schema.
+pub(crate) fn output(node: &'static Node) -> Option<String> {
+    let mut writer = Writer::new(false, Vec::new());
+    writer.out.push('{');
+    writer.node(node, &Bounds::NONE);
+    writer.definitions().ok()?;
+    writer.out.push('}');
+    writer
+        .out
+        .starts_with("{\"type\":\"object\"")
+        .then_some(writer.out)
+}
+
+/// Returns the arguments of an example as JSON text, when all of them have such a form.
+pub(crate) fn example(example: Example) -> Option<String> {
+    let member =
+        |(name, value): &(&str, Preset)| Some(format!("{}:{}", quoted(name), value.json()?));
+    let members: Option<Vec<String>> = example.iter().map(member).collect();
+    members.map(|members| format!("{{{}}}", members.join(",")))
+}
 
 struct Writer {
     out: String,
     internal: bool,
-    foreign: bool,
+    slow: bool,
     /// The declared types around the place that is written.
     open: Vec<TypeId>,
     /// The types that contain themselves, and their names in `$defs`.
@@ -45,18 +72,22 @@ struct Writer {
 }
 
 impl Writer {
-    fn document(properties: &'static [Property], internal: bool, taken: Vec<String>) -> Self {
-        let mut writer = Self {
+    fn new(internal: bool, taken: Vec<String>) -> Self {
+        Self {
             out: String::with_capacity(256),
             internal,
-            foreign: false,
+            slow: false,
             open: Vec::new(),
             defs: Vec::new(),
             taken,
             generator: schemars::generate::SchemaSettings::draft2020_12()
                 .with(|settings| settings.inline_subschemas = true)
                 .into_generator(),
-        };
+        }
+    }
+
+    fn document(properties: &'static [Property], internal: bool, taken: Vec<String>) -> Self {
+        let mut writer = Self::new(internal, taken);
         writer.out.push('{');
         writer.properties(properties);
         if let Err(taken) = writer.definitions() {
@@ -150,17 +181,17 @@ impl Writer {
         if !property.description.is_empty() {
             self.member(start, "description", &quoted(property.description));
         }
-        match property.default {
-            Preset::None => {}
-            Preset::Json(json) => self.member(start, "default", json),
-            Preset::Made(make) => {
-                if let Some(value) = make() {
-                    self.member(start, "default", &value.to_string());
-                }
-            }
+        if let Some(json) = property.default.json() {
+            self.member(start, "default", &json);
+        }
+        if let Some(json) = property.example.json() {
+            self.member(start, "examples", &format!("[{json}]"));
         }
         if self.internal && property.secret {
             self.member(start, "writeOnly", "true");
+        }
+        if self.internal && !property.coerce.is_empty() {
+            self.member(start, "x-coerce", &quoted(property.coerce));
         }
         if self.internal && !property.aliases.is_empty() {
             let aliases: Vec<String> = property.aliases.iter().map(|name| quoted(name)).collect();
@@ -192,13 +223,7 @@ impl Writer {
         match node.kind {
             Kind::String(format) => {
                 self.out.push_str("\"type\":\"string\"");
-                if !format.is_empty() {
-                    let _ = write!(self.out, ",\"format\":{}", quoted(format));
-                }
-                if !bounds.one_of.is_empty() {
-                    self.words(bounds.one_of);
-                }
-                self.count(&bounds, "Length");
+                self.text(format, &bounds);
             }
             Kind::Words(words) => {
                 self.out.push_str("\"type\":\"string\"");
@@ -207,6 +232,10 @@ impl Writer {
             }
             Kind::Integer => {
                 self.out.push_str("\"type\":\"integer\"");
+                if !bounds.numbers.is_empty() {
+                    let numbers: Vec<String> = bounds.numbers.iter().map(i128::to_string).collect();
+                    let _ = write!(self.out, ",\"enum\":[{}]", numbers.join(","));
+                }
                 self.range(&bounds);
             }
             Kind::Number => {
@@ -222,9 +251,10 @@ impl Writer {
             }
             Kind::Array(item) | Kind::Set(item) => {
                 self.out.push_str("\"type\":\"array\",\"items\":{");
-                self.node(item, &Bounds::NONE);
+                self.node(item, bounds.items.unwrap_or(&Bounds::NONE));
                 self.out.push('}');
-                if matches!(node.kind, Kind::Set(_)) {
+                self.slow |= bounds.unique;
+                if bounds.unique || matches!(node.kind, Kind::Set(_)) {
                     self.out.push_str(",\"uniqueItems\":true");
                 }
                 self.count(&bounds, "Items");
@@ -264,7 +294,7 @@ impl Writer {
             Kind::Named(named) => self.named(named),
             Kind::Any => {}
             Kind::Foreign(foreign) => {
-                self.foreign = true;
+                self.slow = true;
                 let schema = (foreign.schema)(&mut self.generator);
                 self.out.push_str(&members(schema));
             }
@@ -296,6 +326,27 @@ impl Writer {
         }
         self.defs.push((named, name.clone()));
         name
+    }
+
+    fn text(&mut self, format: &str, bounds: &Bounds) {
+        let format = if bounds.format.is_empty() {
+            format
+        } else {
+            bounds.format
+        };
+        if !format.is_empty() {
+            let _ = write!(self.out, ",\"format\":{}", quoted(format));
+        }
+        if self.internal && !bounds.format.is_empty() {
+            let _ = write!(self.out, ",\"x-format\":{}", quoted(bounds.format));
+        }
+        if let Some(pattern) = bounds.pattern {
+            let _ = write!(self.out, ",\"pattern\":{}", quoted(pattern.text));
+        }
+        if !bounds.one_of.is_empty() {
+            self.words(bounds.one_of);
+        }
+        self.count(bounds, "Length");
     }
 
     fn words(&mut self, words: &[&str]) {
@@ -360,54 +411,6 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Returns the members of a schema that schemars made, without what no provider wants.
-fn members(schema: schemars::Schema) -> String {
-    let mut value = schema.to_value();
-    normalise(&mut value);
-    let text = value.to_string();
-    match value {
-        Value::Object(_) => text[1..text.len() - 1].to_owned(),
-        // `true`: anything goes.
-        Value::Bool(true) => String::new(),
-        _ => "\"not\":{}".to_owned(),
-    }
-}
-
-/// Removes `$schema`, titles and Rust's own formats from a schema and every schema in it.
-fn normalise(schema: &mut Value) {
-    let Value::Object(members) = schema else {
-        return;
-    };
-    members.remove("$schema");
-    members.remove("title");
-    if members.get("format").is_some_and(is_rust_format) {
-        members.remove("format");
-    }
-    for (name, member) in members.iter_mut() {
-        match (name.as_str(), member) {
-            (
-                "properties" | "patternProperties" | "$defs" | "dependentSchemas",
-                Value::Object(inner),
-            ) => {
-                inner.values_mut().for_each(normalise);
-            }
-            ("default" | "const" | "enum" | "examples", _) => {}
-            (_, Value::Array(inner)) => inner.iter_mut().for_each(normalise),
-            (_, inner) => normalise(inner),
-        }
-    }
-}
-
-fn is_rust_format(format: &Value) -> bool {
-    let format = format.as_str().unwrap_or_default();
-    let integer = format
-        .strip_prefix('u')
-        .unwrap_or(format)
-        .strip_prefix("int");
-    matches!(format, "float" | "double")
-        || integer.is_some_and(|rest| matches!(rest, "" | "8" | "16" | "32" | "64" | "128"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -427,7 +430,7 @@ mod tests {
     fn aliases_are_seen_by_claw_alone() {
         static PROPERTIES: &[Property] =
             &[Property::new("a", "A \"quoted\" é.", TEXT).aliases(&["b"])];
-        let rendered = object(PROPERTIES);
+        let rendered = object(PROPERTIES, &[]);
         assert_eq!(
             rendered.text,
             r#"{"type":"object","properties":{"a":{"type":"string","format":"ipv4","description":"A \"quoted\" é."}},"required":["a"],"additionalProperties":false}"#
@@ -436,34 +439,14 @@ mod tests {
             value(&rendered)["properties"]["a"]["x-aliases"],
             json!(["b"])
         );
-        assert!(!rendered.foreign);
+        assert!(!rendered.slow);
     }
 
     #[test]
     fn no_parameters_are_an_empty_object() {
         assert_eq!(
-            object(&[]).text,
+            object(&[], &[]).text,
             r#"{"type":"object","properties":{},"additionalProperties":false}"#
-        );
-    }
-
-    #[test]
-    fn foreign_schemas_lose_what_no_provider_wants() {
-        let mut schema = json!({
-            "$schema": "x", "title": "T", "type": "object",
-            "properties": {"title": {"type": "integer", "format": "uint32", "title": "N"}},
-            "default": {"title": "kept"},
-            "items": [{"format": "double"}, {"format": "date"}],
-        });
-        normalise(&mut schema);
-        assert_eq!(
-            schema,
-            json!({
-                "type": "object",
-                "properties": {"title": {"type": "integer"}},
-                "default": {"title": "kept"},
-                "items": [{}, {"format": "date"}],
-            })
         );
     }
 
@@ -489,7 +472,7 @@ mod tests {
                 need: None,
             },
         )];
-        let rendered = object(PROPERTIES);
+        let rendered = object(PROPERTIES, &[]);
         let value = value(&rendered);
         assert_eq!(
             value["properties"]["tree"]["properties"]["children"]["items"],
@@ -499,6 +482,6 @@ mod tests {
             value["$defs"]["Tree"]["properties"]["children"]["items"],
             json!({"$ref": "#/$defs/Tree"})
         );
-        assert!(rendered.foreign);
+        assert!(rendered.slow);
     }
 }

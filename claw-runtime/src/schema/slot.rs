@@ -6,10 +6,11 @@ use serde::de::value::Error as NoValue;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde_json::Value;
 
+use super::bounds::Bounds;
 use super::cursor::Cursor;
 use super::flatten;
 use super::input::ToolInput;
-use super::node::{Bounds, Property};
+use super::node::Property;
 use crate::tool::{Reject, ToolError};
 
 /// The most properties an object may declare.
@@ -120,7 +121,12 @@ impl<'de> Read<'de> for Vec<Cow<'de, str>> {
     }
 
     fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_len(|| self.len())
+        let fit = |items: &Bounds| self.iter().all(|text| items.allows_text(text));
+        bounds.allows_len(|| self.len()) && bounds.items.is_none_or(fit)
+    }
+
+    fn to_json(&self) -> Option<Value> {
+        Some(self.iter().map(|text| Value::from(&**text)).collect())
     }
 }
 

@@ -1,138 +1,72 @@
 //! A tool: its description, its declared effect, and the shim that reads arguments and calls the function.
 
+mod check;
 mod context;
 mod entry;
 mod output;
 pub(crate) mod returns;
+mod spec;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::schema::Property;
+/// Makes the `#[tool]` methods of an `impl` block tools of the type: `&self` is the state they work on.
+///
+/// They are not linked by themselves, as they need a value: an agent or a program is given one.
+///
+/// ```
+/// # extern crate claw_runtime as claw;
+/// use claw::agent::Agent;
+/// use claw::tool::tools;
+///
+/// struct Shelf {
+///     notes: Vec<String>,
+/// }
+///
+/// #[tools(group = "notes")]
+/// impl Shelf {
+///     /// Reads a note.
+///     #[tool(effect = read, example(at = 0))]
+///     fn note(
+///         &self,
+///         /// Which one, from 0 on.
+///         at: usize,
+///     ) -> Result<&str, String> {
+///         self.notes.get(at).map(String::as_str).ok_or(format!("there is no note {at}"))
+///     }
+/// }
+///
+/// let shelf = Shelf { notes: vec!["milk".to_owned()] };
+/// let builder = Agent::builder().toolset(shelf);
+/// # let _ = builder;
+/// # assert_eq!(Shelf::TOOLS.len(), 1);
+/// ```
+///
+/// Methods take what functions take, and keys mean what they mean there; `group` and `crate` on the block hold for all of
+/// them. The type gets a constant `TOOLS` and the trait [`Tools`].
+pub use claw_macros::tools;
 pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
-pub use entry::{Need, Origin, Prepared, Reject, Shim, ToolDef, ToolEntry};
+pub use entry::{
+    Method, Need, Origin, Prepared, Reconcile, Reconciled, Reject, Shim, ToolDef, ToolEntry, Tools,
+};
 pub use output::{ToolError, ToolOutput};
+pub use spec::{Approve, Effect, Spec};
 
 use crate::schema::report::{LISTED, clip_to};
 use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
-
-/// What is declared about a tool.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// What the model calls it: `[A-Za-z_][A-Za-z0-9_-]*`, at most 64 characters.
-    pub name: Cow<'static, str>,
-    /// What people call it; empty for the name.
-    pub title: Cow<'static, str>,
-    /// What it does, for the model.
-    pub description: Cow<'static, str>,
-    /// The policy group: `fs`, `search`, `web`, `runtime`, `memory`, `sessions`, or an own one; empty for none.
-    pub group: Cow<'static, str>,
-    /// What a call does to the world.
-    pub effect: Effect,
-    /// Whether a call may destroy something.
-    pub destructive: bool,
-    /// How long a call may take; `None` for the default of the limits.
-    pub timeout: Option<Duration>,
-    /// Whether it is a sync function that must run off the async threads.
-    pub blocking: bool,
-    /// Whether calls may run beside others whatever they touch.
-    pub parallel: bool,
-    /// What the tool itself says about approval.
-    pub approve: Approve,
-    /// Arguments whose value is a path that is read.
-    pub reads: &'static [&'static str],
-    /// Arguments whose value is a path that is written.
-    pub writes: &'static [&'static str],
-    /// Arguments whose value is a network address.
-    pub net: &'static [&'static str],
-    /// Arguments that are secret: masked in reports, events and approvals.
-    pub secret: &'static [&'static str],
-    /// Names of the secrets the tool may be given.
-    pub secrets: &'static [&'static str],
-    /// How far arguments may be coerced; `None` is as far as the agent says, or strict for a destructive tool.
-    pub coerce: Option<Coerce>,
-}
-
-impl Spec {
-    /// Returns the declaration of a tool with nothing but a name and a description: effect `once`, no group.
-    pub const fn new(name: Cow<'static, str>, description: Cow<'static, str>) -> Self {
-        Self {
-            name,
-            title: Cow::Borrowed(""),
-            description,
-            group: Cow::Borrowed(""),
-            effect: Effect::Once,
-            destructive: false,
-            timeout: None,
-            blocking: false,
-            parallel: false,
-            approve: Approve::Policy,
-            reads: &[],
-            writes: &[],
-            net: &[],
-            secret: &[],
-            secrets: &[],
-            coerce: None,
-        }
-    }
-}
-
-/// What a call does to the world, as declared: decides approval, sandbox and recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Computes from its arguments; runs again freely.
-    Pure,
-    /// Looks at the world, changes nothing; runs again freely.
-    Read,
-    /// Changes the world; a second run changes nothing more.
-    Idempotent,
-    /// Changes the world each time: never repeated by claw.
-    Once,
-}
-
-impl Effect {
-    /// Tells whether a call leaves the world as it was.
-    pub const fn is_harmless(self) -> bool {
-        matches!(self, Self::Pure | Self::Read)
-    }
-
-    /// Returns the word used in declarations.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pure => "pure",
-            Self::Read => "read",
-            Self::Idempotent => "idempotent",
-            Self::Once => "once",
-        }
-    }
-}
-
-/// What a tool's declaration says about approval.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Approve {
-    /// Nothing: the policy decides by effect.
-    Policy,
-    /// It needs none.
-    Never,
-    /// It asks, unless a rule allows it.
-    Ask,
-    /// It asks every time, whatever the rules say.
-    Always,
-}
 
 /// A tool, linked or added at run time.
 pub struct Tool {
     spec: Spec,
     body: Body,
     parsed: OnceLock<Parsed>,
+    output: OnceLock<Option<Arc<str>>>,
 }
 
 enum Body {
@@ -150,7 +84,7 @@ pub type Handler = Arc<
 struct Parsed {
     json: Arc<str>,
     schema: Schema,
-    /// Whether a part of the schema is known only at run time; such a tool has no fast path.
+    /// Whether the fast path checks all of the schema.
     has_fast_path: bool,
     /// Why the schema cannot be used; no call passes it.
     fault: Option<SchemaError>,
@@ -191,7 +125,13 @@ impl Tool {
             spec: entry.spec.clone(),
             body: Body::Linked(entry),
             parsed: OnceLock::new(),
+            output: OnceLock::new(),
         }
+    }
+
+    /// Returns the tools of a `#[tools] impl`.
+    pub fn all_of<T: Tools>() -> impl Iterator<Item = Arc<Self>> {
+        T::TOOLS.iter().map(|entry| Arc::new(Self::linked(entry)))
     }
 
     /// Returns a tool that is known only at run time, with the JSON Schema of its arguments.
@@ -200,6 +140,7 @@ impl Tool {
             spec,
             body: Body::Dynamic { schema, handler },
             parsed: OnceLock::new(),
+            output: OnceLock::new(),
         }
     }
 
@@ -221,6 +162,26 @@ impl Tool {
         }
     }
 
+    /// Reads what `#[tool(meta(…))]` says into a type of the application.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a member is missing, unknown or of another type.
+    pub fn meta<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(match self.spec.meta {
+            "" => "{}",
+            meta => meta,
+        })
+    }
+
+    /// Returns what finds out what became of a call whose outcome was lost, where the tool has it.
+    pub fn reconcile(&self) -> Option<Reconcile> {
+        match &self.body {
+            Body::Linked(entry) => entry.reconcile,
+            Body::Dynamic { .. } => None,
+        }
+    }
+
     /// Iterates over the state the tool needs from its agent.
     pub fn needs(&self) -> impl Iterator<Item = Need> {
         self.properties()
@@ -231,6 +192,16 @@ impl Tool {
     /// Returns the canonical JSON Schema of the arguments as text.
     pub fn input_schema(&self) -> Arc<str> {
         self.parsed().json.clone()
+    }
+
+    /// Returns the JSON Schema of results as text, for tools whose results are objects of a known type.
+    pub fn output_schema(&self) -> Option<Arc<str>> {
+        let Body::Linked(entry) = &self.body else {
+            return None;
+        };
+        self.output
+            .get_or_init(|| (entry.output)().map(Arc::from))
+            .clone()
     }
 
     /// Returns the canonical schema as a tree.
@@ -259,10 +230,13 @@ impl Tool {
 
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
+            let mut is_slow = true;
             let (json, full, is_foreign) = match &self.body {
                 Body::Linked(entry) => {
-                    let rendered = render::object(entry.properties);
-                    (rendered.text, rendered.full, rendered.foreign)
+                    let rendered = render::object(entry.properties, entry.examples);
+                    is_slow = rendered.slow;
+                    let is_foreign = schema::holds_foreign(entry.properties);
+                    (rendered.text, rendered.full, is_foreign)
                 }
                 Body::Dynamic { schema, .. } => (schema.to_string(), schema.to_string(), true),
             };
@@ -278,7 +252,7 @@ impl Tool {
             Parsed {
                 json: json.into(),
                 schema: schema.with_secret(self.spec.secret),
-                has_fast_path: !is_foreign && !is_aliased,
+                has_fast_path: !is_slow && !is_aliased,
                 fault,
             }
         })

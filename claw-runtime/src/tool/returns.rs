@@ -3,11 +3,16 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Display;
+use std::marker::PhantomData;
+use std::pin::pin;
 
+use futures_util::{Stream, StreamExt as _};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ToolError, ToolOutput};
-use crate::message::ContentBlock;
+use super::{ToolContext, ToolError, ToolOutput};
+use crate::message::{ContentBlock, text_of};
+use crate::schema::{ToolInput, normalise, render};
 
 /// What a function returned; [`Returned::split`] separates a `Result`, whatever name its type goes by.
 pub struct Returned<T>(pub T);
@@ -56,6 +61,49 @@ impl<E: Display> Failure for E {
     fn tell(self) -> ToolError {
         ToolError::new(self.to_string())
     }
+}
+
+/// What a function returns, as a type. `schema`, called on many references to it, tells the schema of a result where
+/// there is one: the first of these that fits, a `Result` by its value. No name is compared.
+pub struct Returns<T>(PhantomData<fn() -> T>);
+
+impl<T> Returns<T> {
+    /// Returns the type as a value.
+    #[expect(clippy::new_without_default, reason = "only expansions make one")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+macro_rules! schemas {
+    ($($(#[$doc:meta])* $name:ident [$($generics:tt)*] $t:ty => $schema:expr;)*) => {$(
+        $(#[$doc])*
+        pub trait $name {
+            /// Returns the schema as JSON text.
+            fn schema(&self) -> Option<String>;
+        }
+
+        impl<$($generics)*> $name for $t {
+            fn schema(&self) -> Option<String> {
+                $schema
+            }
+        }
+    )*};
+}
+
+schemas! {
+    /// A `Result` whose value schemars describes.
+    ForeignResult [T: JsonSchema, E] &&&&&Returns<Result<T, E>> => normalise::output::<T>();
+    /// A `Result` whose value is declared.
+    NativeResult [T: ToolInput, E] &&&&Returns<Result<T, E>> => render::output(T::NODE);
+    /// Any other `Result`.
+    OtherResult [T, E] &&&Returns<Result<T, E>> => None;
+    /// A value that schemars describes.
+    ForeignValue [T: JsonSchema] &&Returns<T> => normalise::output::<T>();
+    /// A value that is declared.
+    NativeValue [T: ToolInput] &Returns<T> => render::output(T::NODE);
+    /// Any other value.
+    OtherValue [T] Returns<T> => None;
 }
 
 /// A value on its way out; [`Out::form`] tells its form by its type.
@@ -176,4 +224,24 @@ pub fn convert<T, F: Form<T>>(form: F, value: T) -> Result<ToolOutput, ToolError
 /// Converts why a tool failed.
 pub fn failure<E: Failure>(error: E) -> ToolError {
     error.tell()
+}
+
+/// Runs a stream to its end: each item is told as progress, and the last is the result.
+///
+/// # Errors
+///
+/// Fails with the first item that cannot be converted, and without any item.
+pub async fn stream<S: Stream>(
+    ctx: &ToolContext,
+    stream: S,
+    convert: impl Fn(S::Item) -> Result<ToolOutput, ToolError>,
+) -> Result<ToolOutput, ToolError> {
+    let mut stream = pin!(stream);
+    let mut last = None;
+    while let Some(item) = stream.next().await {
+        let output = convert(item)?;
+        ctx.progress(&text_of(&output.content));
+        last = Some(output);
+    }
+    last.ok_or_else(|| ToolError::new("the tool ended without a result"))
 }

@@ -5,7 +5,6 @@ use super::secret::masked;
 use super::{Command, Phase, Turn};
 use crate::event::{Answer, Event, Status};
 use crate::message::ContentBlock;
-use crate::tool::Approve;
 
 impl Turn {
     /// Asks about the next call that needs it; tells whether there was one.
@@ -14,7 +13,7 @@ impl Turn {
             return false;
         };
         for call in &mut round.calls {
-            let (State::ToAsk { rule }, Some(run)) = (&call.state, &call.run) else {
+            let (State::ToAsk { rule, .. }, Some(run)) = (&call.state, &call.run) else {
                 continue;
             };
             let rule = rule.clone();
@@ -76,13 +75,12 @@ impl Turn {
         let (before, after) = round.calls.split_at_mut(by + 1);
         let approved = &before[by];
         for call in after {
-            let (State::ToAsk { .. }, Some(run), Some(given)) =
+            let (State::ToAsk { always, .. }, Some(run), Some(given)) =
                 (&call.state, &call.run, &approved.run)
             else {
                 continue;
             };
-            let insists = matches!(run.tool.spec().approve, Approve::Always)
-                || self.view.is_unknown(&run.digest);
+            let insists = *always || self.view.is_unknown(&run.digest);
             let covered = match answer {
                 Answer::Always => call.name == approved.name,
                 _ => run.digest == given.digest,

@@ -8,9 +8,7 @@ use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::tool::Effect;
 
-/// Notes on the arguments that are told: there is one for each value that was coerced or dropped.
-const NOTES: usize = 10;
-/// Characters of one: it names the parameter, and a model may name one as it likes.
+/// Characters of a note on the arguments: it names the parameter, and a model may name one as it likes.
 const NOTE_CHARS: usize = 200;
 
 impl Turn {
@@ -192,12 +190,8 @@ impl Turn {
                 .guard
                 .settle(run.mark, crate::digest::of(outcome.as_bytes()));
             if ran {
-                let all = run.arguments.notes();
-                let told = all.iter().take(NOTES);
+                let told = run.arguments.notes().iter();
                 notes.extend(told.map(|note| format!("Note: {}", clip(note, NOTE_CHARS))));
-                if all.len() > NOTES {
-                    notes.push(format!("Note: {} more of the kind", all.len() - NOTES));
-                }
             }
         }
         if noted {

@@ -97,7 +97,8 @@ impl Turn {
 
     fn rule(&mut self, call: ToolCall, tool: Arc<Tool>, arguments: ValidArguments) -> Call {
         let digest = canonical::digest(tool.name(), arguments.text());
-        let mark = self.guard.propose(&digest, &self.setup.limits);
+        let polls_since = tool.spec().poll.then_some(self.now);
+        let mark = self.guard.propose(&digest, polls_since, &self.setup.limits);
         if mark.rung() >= Rung::Refuse {
             self.guard_spoke(&call.id, mark.rung());
             if mark.rung() == Rung::Stop {
@@ -109,8 +110,9 @@ impl Turn {
                         something else.";
             return Call::answered(call.id, call.name, Status::Refused, text.to_owned());
         }
-        let ruling = self.setup.policy.rule(&tool);
-        let always_asks = matches!(tool.spec().approve, Approve::Always);
+        let approve = tool.spec().approve.of(&call, arguments.text());
+        let ruling = self.setup.policy.rule_as(&tool, approve);
+        let always_asks = matches!(approve, Approve::Always);
         let (verdict, rule) = if ruling.verdict == Verdict::Deny {
             (Verdict::Deny, ruling.rule)
         } else if self.view.is_unknown(&digest) {
@@ -131,7 +133,10 @@ impl Turn {
         });
         let state = match verdict {
             Verdict::Allow => State::Ready,
-            Verdict::Ask => State::ToAsk { rule },
+            Verdict::Ask => State::ToAsk {
+                rule,
+                always: always_asks,
+            },
             Verdict::Deny => {
                 self.guard.settle(mark, "denied".to_owned());
                 let text = format!(

@@ -6,7 +6,11 @@
 
 use std::collections::HashMap;
 
+use super::Millis;
 use crate::limits::Limits;
+
+/// For how much active time of a turn the same call of a polling tool is no loop, in milliseconds.
+const POLLING: Millis = 10 * 60 * 1_000;
 
 /// The longest cycle that is looked for.
 const LONGEST_CYCLE: usize = 3;
@@ -29,6 +33,8 @@ pub(super) enum Rung {
 pub(super) struct Guard {
     calls: Vec<Signature>,
     faulty: HashMap<String, u32>,
+    /// When each call of a polling tool was first made.
+    polls: HashMap<String, Millis>,
     failures: u32,
 }
 
@@ -53,8 +59,8 @@ impl Mark {
 }
 
 impl Guard {
-    /// Takes note of a call that is about to be decided on.
-    pub(super) fn propose(&mut self, call: &str, limits: &Limits) -> Mark {
+    /// Takes note of a call that is about to be decided on; `polls` is the time when it is one of a polling tool.
+    pub(super) fn propose(&mut self, call: &str, polls: Option<Millis>, limits: &Limits) -> Mark {
         let (repeats, period) = (1..=LONGEST_CYCLE)
             .map(|period| (self.repeats(call, period), period))
             .max_by_key(|(repeats, _)| *repeats)
@@ -65,6 +71,11 @@ impl Guard {
             n if n >= limits.repeats_noted => Rung::Note,
             _ => Rung::Fresh,
         };
+        let patient = polls.is_some_and(|now| {
+            let first = *self.polls.entry(call.to_owned()).or_insert(now);
+            now.saturating_sub(first) < POLLING
+        });
+        let rung = if patient { Rung::Fresh } else { rung };
         let expected = (repeats > 1)
             .then(|| self.calls[self.calls.len() - period].outcome.clone())
             .flatten();
@@ -133,7 +144,7 @@ mod tests {
         calls
             .into_iter()
             .map(|(call, outcome)| {
-                let mark = guard.propose(call, &limits);
+                let mark = guard.propose(call, None, &limits);
                 if mark.rung() >= Rung::Refuse {
                     return mark.rung();
                 }
@@ -153,6 +164,20 @@ mod tests {
             rungs([("a", "x"); 8]),
             [Fresh, Fresh, Note, Note, Refuse, Refuse, Stop, Stop]
         );
+    }
+
+    #[test]
+    fn a_polling_tool_may_repeat_itself_for_a_while() {
+        let mut guard = Guard::default();
+        let limits = Limits::default();
+        let mut rung = |now| {
+            let mark = guard.propose("a", Some(now), &limits);
+            guard.settle(mark, "waiting".to_owned());
+            mark.rung()
+        };
+        assert!((0..40).all(|n| rung(n * 1_000) == Rung::Fresh));
+        assert_eq!(rung(super::POLLING - 1), Rung::Fresh);
+        assert_eq!(rung(super::POLLING), Rung::Stop);
     }
 
     #[test]

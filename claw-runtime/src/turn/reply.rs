@@ -74,6 +74,7 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
         let cut = cut_calls.into_iter().map(|call| (call, true));
         for (mut call, cut) in whole.chain(cut) {
             call.id = ids.next(&call.id);
+            call.name = declared(call.name, tools);
             calls.push(Asked { call, cut });
         }
     }
@@ -93,7 +94,7 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
         calls.extend(found.calls.into_iter().map(|call| Asked {
             call: ToolCall {
                 id: ids.next(""),
-                name: call.name,
+                name: declared(call.name, tools),
                 arguments: call.arguments,
             },
             cut: false,
@@ -117,6 +118,14 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
     reading.content = content;
     reading.calls = calls;
     reading
+}
+
+/// Returns the name a tool is declared by: journal and policy know no other.
+fn declared(name: String, tools: &Toolset) -> String {
+    match tools.get(&name) {
+        Some(tool) if tool.name() != name => tool.name().to_owned(),
+        _ => name,
+    }
 }
 
 /// Reads a reply whose calls do not count: the wrap-up, and what came before a stream broke.

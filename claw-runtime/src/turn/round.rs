@@ -32,8 +32,8 @@ pub(super) struct Run {
 pub(super) enum State {
     /// Decided without running; the outcome is not yet an event.
     Answered { status: Status, text: String },
-    /// A person must be asked.
-    ToAsk { rule: String },
+    /// A person must be asked; `always` when no earlier answer counts.
+    ToAsk { rule: String, always: bool },
     /// A person is being asked.
     Asking { rule: String },
     /// It may run.

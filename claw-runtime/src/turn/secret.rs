@@ -76,6 +76,7 @@ mod tests {
             "properties": {
                 "user": {"type": "string"},
                 "token": {"type": "string", "x-aliases": ["api_token"]},
+                "keys": {"type": "array", "items": {"type": "string", "format": "password"}},
                 "hosts": {"type": "array", "items": {
                     "type": "object",
                     "properties": {"name": {"type": "string"}, "password": {"type": "string", "writeOnly": true}},
@@ -109,6 +110,7 @@ mod tests {
                 r#"{"hosts":"[{\"name\":\"h\",\"password\":\"S\"}]"}"#,
                 r#"{"hosts":"***"}"#,
             ),
+            (r#"{"keys":["S"]}"#, r#"{"keys":"***"}"#),
             (r#""{\"token\":\"S\"}""#, "{}"),
             (r#"{"token":"S"#, "{}"),
         ];

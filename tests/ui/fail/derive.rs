@@ -6,7 +6,7 @@ use claw::{ToolInput, tool};
 #[derive(ToolInput)]
 #[serde(tag = "t", rename_all = "Snake")]
 struct Tagged {
-    #[serde(flatten)]
+    #[serde(with = "hex", skip_if = "never")]
     rest: Vec<u8>,
     #[serde(alias = "rest")]
     #[arg(rang = 1..)]
@@ -14,33 +14,57 @@ struct Tagged {
 }
 
 #[derive(ToolInput)]
-struct Generic<'a, T> {
+struct Borrowing<'a, T> {
     text: &'a str,
     value: T,
 }
 
 #[derive(ToolInput)]
-struct Pair(u8, u8);
+struct Pair(#[serde(default)] u8, #[arg(secret, rename = "b")] u8);
 
 #[derive(ToolInput)]
-struct Unit;
+#[serde(transparent)]
+struct Two {
+    a: u8,
+    b: u8,
+}
 
 #[derive(ToolInput)]
 enum Empty {}
 
 #[derive(ToolInput)]
-#[serde(untagged, content = "c")]
-enum Untagged {
-    A,
-    #[serde(rename = "A")]
+#[serde(default, content = "c")]
+#[arg(range = 1..)]
+enum Contained {
+    #[arg(len = 1..)]
+    A(u8),
+    #[serde(rename = "A", other)]
     B,
+    #[serde(rename = "c d")]
+    C(u8),
 }
 
 #[derive(ToolInput)]
 #[serde(tag = "t")]
 enum Internal {
-    A(u8),
+    A(u8, u8),
     B { t: u8 },
+}
+
+#[derive(ToolInput)]
+#[serde(untagged, tag = "t")]
+enum Either {
+    #[serde(alias = "one")]
+    One(u8),
+}
+
+#[derive(ToolInput)]
+struct Outer {
+    #[serde(flatten, rename = "rest")]
+    rest: Both,
+    #[serde(flatten)]
+    #[arg(len = 1..)]
+    more: Both,
 }
 
 /// Takes one of them: no further error.

@@ -10,6 +10,7 @@ use syn::spanned::Spanned as _;
 
 use self::body::{node, reader, table};
 use super::model::{Body, Form, Input, Shape, Variant};
+use crate::property::Property;
 
 /// What an implementation consists of.
 struct Parts {
@@ -29,22 +30,32 @@ pub(crate) fn input(input: &Input, p: &TokenStream) -> TokenStream {
             variants.iter().map(|variant| &variant.body).collect()
         }
     };
-    let assertions: TokenStream = bodies
+    let parts = match &input.shape {
+        Shape::Struct(body) => structure(body, p),
+        Shape::Words(variants) => words(variants, p),
+        Shape::Union(tagging, variants) => union::parts(tagging, variants, p),
+    };
+    let plain = input.generics.params.is_empty();
+    let this = if plain {
+        input.ident.to_token_stream()
+    } else {
+        quote!(Self)
+    };
+    let mut assertions: Vec<TokenStream> = bodies
         .iter()
         .flat_map(|body| body.properties())
-        .map(|property| property.constraints(p))
+        .flat_map(|property| [property.constraints(p), property.literals(p)].concat())
         .collect();
-    let generic = input.generics.type_params().next().is_some();
-    // What is asserted of a type parameter is known where it is named; of other types, at once.
-    let (outside, inside) = if generic {
-        (TokenStream::new(), assertions)
+    assertions.extend(match &input.shape {
+        Shape::Struct(body) => apart(body, &quote!(<#this as #p::Flatten>::FLAT.fields), p),
+        Shape::Words(_) => Vec::new(),
+        Shape::Union(tagging, variants) => union::apart_each(tagging, variants, &this, p),
+    });
+    // What is asserted of a type parameter is known where it is read; of other types, at once.
+    let (outside, inside) = if plain {
+        (quote!(#(const _: () = #assertions;)*), None)
     } else {
-        (assertions, TokenStream::new())
-    };
-    let parts = match &input.shape {
-        Shape::Struct(body) => structure(body, inside, p),
-        Shape::Words(variants) => words(variants, p),
-        Shape::Union(tagging, variants) => union::parts(tagging, variants, &inside, p),
+        (TokenStream::new(), Some(quote!(#(const { #assertions };)*)))
     };
     let Parts {
         node,
@@ -57,6 +68,7 @@ pub(crate) fn input(input: &Input, p: &TokenStream) -> TokenStream {
         Shape::Struct(_) | Shape::Union(..) => named(&input.ident, &node, p),
     };
     let this = implementing(input, p);
+    let read = quote!(#inside #read);
     let main = this(
         &quote!(#p::ToolInput),
         &with_reader(&node, &read, &items, p),
@@ -172,17 +184,11 @@ fn named(ident: &Ident, node: &TokenStream, p: &TokenStream) -> TokenStream {
     }
 }
 
-fn structure(body: &Body, assertions: TokenStream, p: &TokenStream) -> Parts {
+fn structure(body: &Body, p: &TokenStream) -> Parts {
     let this = quote!(Self);
     if body.form != Form::Members {
-        let node = node(body, p);
-        let node = if assertions.is_empty() {
-            node
-        } else {
-            quote!({ #assertions #node })
-        };
         return Parts {
-            node,
+            node: node(body, p),
             read: reader(body, &this, &TokenStream::new(), p),
             items: TokenStream::new(),
             also: None,
@@ -191,13 +197,6 @@ fn structure(body: &Body, assertions: TokenStream, p: &TokenStream) -> Parts {
     let fields = quote!(<Self as #p::Flatten>::FLAT.fields);
     let table = table(body, &TokenStream::new(), p);
     let none = quote!(::core::option::Option::None);
-    let checked = distinct(body, &quote!(fields), p);
-    let table = quote!({
-        #assertions
-        let fields: &'static [#p::Property] = #table;
-        #checked
-        fields
-    });
     Parts {
         node: quote!(#p::Node::new(#p::Kind::Object(#fields))),
         read: reader(body, &this, &fields, p),
@@ -206,17 +205,24 @@ fn structure(body: &Body, assertions: TokenStream, p: &TokenStream) -> Parts {
     }
 }
 
-/// Returns the statement that refuses members declared twice, where types are flattened.
-fn distinct(body: &Body, fields: &TokenStream, p: &TokenStream) -> TokenStream {
-    body.wire()
-        .filter(|(_, flat)| *flat)
-        .take(1)
-        .map(|(property, _)| {
-            let span = property.ty.span();
-            let fields = fields.clone().into_token_stream();
-            quote_spanned!(span=> #p::distinct(#fields);)
-        })
-        .collect()
+/// Returns the assertions that members which come together stay apart; `fields` is the expression that gives them.
+fn apart(body: &Body, fields: &TokenStream, p: &TokenStream) -> Vec<TokenStream> {
+    let flat = body.wire().filter(|(_, flat)| *flat);
+    match flat.last() {
+        Some((last, _)) => apart_at(last, fields, p),
+        None => Vec::new(),
+    }
+}
+
+/// Returns the same where it is known that `last` is flattened.
+fn apart_at(last: &Property, fields: &TokenStream, p: &TokenStream) -> Vec<TokenStream> {
+    let span = last.ty.span();
+    let twice = "a member of this type is declared beside it too; rename one of the two";
+    let maps = "two maps are flattened into one object; keep one";
+    vec![
+        quote_spanned!(span=> ::core::assert!(#p::distinct(#fields), #twice)),
+        quote_spanned!(span=> ::core::assert!(#p::rests(#fields) < 2, #maps)),
+    ]
 }
 
 fn words(variants: &[Variant], p: &TokenStream) -> Parts {

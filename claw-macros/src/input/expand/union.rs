@@ -1,21 +1,20 @@
 //! Enums whose variants hold something: one table of shapes for schema and reader, and a reader a way of tagging.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::spanned::Spanned as _;
+use quote::quote;
 
 use super::body::{Beside, flattened, members, node, reader, table};
-use super::{Parts, cursor, distinct};
+use super::{Parts, apart, apart_at, cursor};
 use crate::input::model::{Body, Form, Tagging, Variant};
 
 /// Returns what the implementation consists of.
-pub(super) fn parts(
-    tagging: &Tagging,
-    variants: &[Variant],
-    assertions: &TokenStream,
-    p: &TokenStream,
-) -> Parts {
-    let shapes = Shapes { variants, p };
+pub(super) fn parts(tagging: &Tagging, variants: &[Variant], p: &TokenStream) -> Parts {
+    let this = quote!(Self);
+    let shapes = Shapes {
+        variants,
+        this: &this,
+        p,
+    };
     let (nodes, read) = match tagging {
         Tagging::External => (shapes.external(), shapes.read_external()),
         Tagging::Internal(tag) => (shapes.internal(tag), shapes.read_internal(tag)),
@@ -25,7 +24,7 @@ pub(super) fn parts(
         Tagging::Untagged => (shapes.untagged(), shapes.read_untagged()),
     };
     let table = quote! {
-        const SHAPES: &'static [#p::Node] = { #assertions &const { [#nodes] } };
+        const SHAPES: &'static [#p::Node] = &const { [#nodes] };
     };
     Parts {
         node: quote!(#p::Node::new(#p::Kind::Union(<Self as #p::Shapes>::SHAPES))),
@@ -35,8 +34,41 @@ pub(super) fn parts(
     }
 }
 
+/// Returns the assertions that members of a variant which come together stay apart. `this` names the type.
+pub(super) fn apart_each(
+    tagging: &Tagging,
+    variants: &[Variant],
+    this: &TokenStream,
+    p: &TokenStream,
+) -> Vec<TokenStream> {
+    let shapes = Shapes { variants, this, p };
+    let units = variants.iter().any(is_unit);
+    // The words of unit variants are one shape, the first.
+    let mut next = usize::from(units);
+    let each = variants.iter().enumerate().flat_map(|(at, variant)| {
+        let (body, table) = (&variant.body, shapes.table(at));
+        match tagging {
+            Tagging::External if is_unit(variant) => Vec::new(),
+            Tagging::External => {
+                next += 1;
+                apart(body, &shapes.inner_table(next - 1), p)
+            }
+            Tagging::Adjacent(..) => apart(body, &shapes.inner_table(at), p),
+            Tagging::Untagged => apart(body, &table, p),
+            Tagging::Internal(_) if body.form == Form::One => body
+                .properties()
+                .flat_map(|property| apart_at(property, &table, p))
+                .collect(),
+            Tagging::Internal(_) => apart(body, &table, p),
+        }
+    });
+    each.collect()
+}
+
 struct Shapes<'a> {
     variants: &'a [Variant],
+    /// The name of the type.
+    this: &'a TokenStream,
     p: &'a TokenStream,
 }
 
@@ -77,8 +109,8 @@ impl Shapes<'_> {
 
     /// Returns the expression that gives the members of the shape at `at`.
     fn table(&self, at: usize) -> TokenStream {
-        let p = self.p;
-        quote!(#p::shape::<Self>(#at))
+        let (p, this) = (self.p, self.this);
+        quote!(#p::shape::<#this>(#at))
     }
 
     /// Returns the expression that gives the members of the last member of the shape at `at`.
@@ -162,38 +194,18 @@ impl Shapes<'_> {
     /// An object a variant: the tag, and its own members.
     fn internal(&self, tag: &str) -> TokenStream {
         let p = self.p;
-        let mut nodes = TokenStream::new();
-        for variant in self.variants {
+        let objects = self.variants.iter().map(|variant| {
             let tag = self.tag(tag, variant);
-            let (table, flat) = match variant.body.form {
-                Form::One => {
-                    let rows = variant
-                        .body
-                        .properties()
-                        .map(|property| flattened(property, p));
-                    (quote!(&const { [#tag, #(#rows),*] }), Some(&variant.body))
-                }
-                _ => (table(&variant.body, &quote!(#tag,), p), None),
+            let table = if variant.body.form == Form::One {
+                let fields = variant.body.properties();
+                let rows = fields.map(|property| flattened(property, p));
+                quote!(&const { [#tag, #(#rows),*] })
+            } else {
+                table(&variant.body, &quote!(#tag,), p)
             };
-            let checked: TokenStream = match flat {
-                Some(body) => body
-                    .properties()
-                    .map(|property| {
-                        let span = property.ty.span();
-                        quote_spanned!(span=> #p::distinct(fields);)
-                    })
-                    .collect(),
-                None => distinct(&variant.body, &quote!(fields), p),
-            };
-            nodes.extend(quote! {
-                #p::Node::new(#p::Kind::Object({
-                    let fields: &'static [#p::Property] = #table;
-                    #checked
-                    fields
-                })),
-            });
-        }
-        nodes
+            quote!(#p::Node::new(#p::Kind::Object(#table)),)
+        });
+        objects.collect()
     }
 
     fn read_internal(&self, tag: &str) -> TokenStream {

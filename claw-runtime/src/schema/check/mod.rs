@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::coerce::{self, Coerce};
 use super::expected::{array_rules, expected};
+use super::format;
 use super::json::Json;
 use super::number::Decimal;
 use super::reader;
@@ -366,6 +367,10 @@ fn text_fits(rules: &Text, text: &str) -> bool {
             .pattern
             .as_ref()
             .is_none_or(|pattern| pattern.is_match(text))
+        && rules
+            .format
+            .as_ref()
+            .is_none_or(|word| format::holds(word, text))
 }
 
 fn number_fits(shape: &Shape, text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Unions: the branch a value fits, the only one it can be brought to, or the one whose problems to tell.
 
-use super::super::coerce::{self, Coerce};
+use super::super::coerce;
 use super::super::expected::{alternatives, expected, listed};
 use super::super::json::Json;
 use super::super::report::{Path, shown};
@@ -80,20 +80,18 @@ impl Checker<'_> {
 
     /// Reports the problems of the branch that is clearly meant, or what the branches expect.
     fn unfitting(&mut self, id: Id, branches: &[Id], value: &mut Json<'_>, path: &Path<'_>) {
+        self.failed = true;
         if self.quiet {
-            self.failed = true;
             return;
         }
         let tree = self.tree;
         if let Some(branch) = meant(tree, branches, value) {
             let before = self.problems.len();
             self.check(branch, value, path);
-            // Under strict rules nothing but absent members can have been taken out.
-            if self.problems.len() > before || self.coerce == Some(Coerce::Strict) {
+            if self.problems.len() > before {
                 return;
             }
         }
-        self.failed = true;
         if let Some((name, tags)) = common_tag(tree, branches, value) {
             let here = path.key(name, false);
             self.problem(&here, || match value.member(name) {

@@ -161,30 +161,35 @@ impl Fault {
 
 /// Tells whether a part of these schemas is made at run time, by schemars.
 pub(crate) fn holds_foreign(properties: &'static [Property]) -> bool {
-    let mut nodes = properties.iter().filter_map(|property| property.node);
-    holds(&mut nodes, &mut HashSet::new())
+    any_foreign(properties, &mut HashSet::new())
 }
 
-fn holds(mut nodes: &mut dyn Iterator<Item = &'static Node>, seen: &mut HashSet<TypeId>) -> bool {
-    Iterator::any(&mut nodes, |node| match node.kind {
+fn any_foreign(properties: &'static [Property], seen: &mut HashSet<TypeId>) -> bool {
+    properties.iter().any(|property| {
+        let flat = property.flat.is_some_and(|flat| {
+            any_foreign(flat.fields, seen) || flat.rest.is_some_and(|rest| is_foreign(rest, seen))
+        });
+        flat || property.node.is_some_and(|node| is_foreign(node, seen))
+    })
+}
+
+fn is_foreign(node: &'static Node, seen: &mut HashSet<TypeId>) -> bool {
+    match node.kind {
         Kind::Foreign(_) => true,
         Kind::Optional(inner) | Kind::Array(inner) | Kind::Set(inner) | Kind::Map(inner) => {
-            holds(&mut std::iter::once(inner), seen)
+            is_foreign(inner, seen)
         }
-        Kind::Union(shapes) => holds(&mut shapes.iter(), seen),
-        Kind::Tuple(properties) | Kind::Object(properties) => {
-            holds(&mut properties.iter().filter_map(|of| of.node), seen)
-        }
-        Kind::Named(named) => {
-            seen.insert((named.id)()) && holds(&mut std::iter::once((named.node)()), seen)
-        }
+        Kind::Union(shapes) => shapes.iter().any(|shape| is_foreign(shape, seen)),
+        Kind::Tuple(properties) | Kind::Object(properties) => any_foreign(properties, seen),
+        Kind::Named(named) => seen.insert((named.id)()) && is_foreign((named.node)(), seen),
         _ => false,
-    })
+    }
 }
 
 /// The references of a schema.
 #[derive(Default)]
 struct References<'s> {
+    count: usize,
     names: HashSet<&'s str>,
     /// How many places names may start from.
     bases: usize,
@@ -198,6 +203,7 @@ impl<'s> References<'s> {
                 for (name, member) in members {
                     match (name.as_str(), member) {
                         ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                            self.count += 1;
                             self.names.insert(target);
                         }
                         ("$id" | "id", Value::String(_)) => self.bases += 1,
@@ -209,8 +215,10 @@ impl<'s> References<'s> {
         }
     }
 
+    /// Returns the most places they can lead to.
     fn most(&self) -> usize {
-        self.names.len().saturating_mul(self.bases + 1)
+        let names = self.names.len().saturating_mul(self.bases + 1);
+        self.count.min(names)
     }
 }
 

@@ -9,6 +9,7 @@ mod cases;
 #[cfg(feature = "jsonschema")]
 mod foreign;
 mod hostile;
+mod levels;
 mod random;
 mod suite;
 

@@ -5,8 +5,7 @@
 //! is [partial](Tree::partial), and what it refuses is wrong for sure, while [`foreign`](super::foreign) has the last
 //! word. Shapes stand in one list and refer to each other by place, so a recursive schema is an ordinary one.
 
-use std::collections::{HashMap, HashSet};
-use std::iter;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
@@ -19,6 +18,7 @@ use super::number::Decimal;
 use super::reader;
 
 mod parse;
+mod secret;
 
 pub(crate) use parse::resolve;
 
@@ -47,47 +47,6 @@ impl Schema {
             tree: Arc::new(parse::tree(json)),
             complete: None,
         }
-    }
-
-    /// Returns the schema with these parameters marked as secret: their values show in no report and no note.
-    #[must_use]
-    pub fn with_secret(self, names: &[&str]) -> Self {
-        if names.is_empty() {
-            return self;
-        }
-        let mut tree = Arc::unwrap_or_clone(self.tree);
-        tree.secrets = true;
-        // The parameters may stand in parts of the root.
-        for id in tree.parts(vec![tree.root]) {
-            for property in tree.shapes[id]
-                .object
-                .iter_mut()
-                .flat_map(|of| &mut of.properties)
-            {
-                property.secret |= names.contains(&property.name.as_str());
-            }
-        }
-        Self {
-            tree: Arc::new(tree),
-            complete: self.complete,
-        }
-    }
-
-    /// Tells whether a secret is declared anywhere.
-    pub(crate) fn has_secrets(&self) -> bool {
-        self.tree.secrets
-    }
-
-    /// Tells of each name under which a value may come, at any depth, whether that value is secret anywhere.
-    pub(crate) fn names(&self) -> HashMap<&str, bool> {
-        let mut names = HashMap::new();
-        let objects = self.tree.shapes.iter().flat_map(|shape| &shape.object);
-        for property in objects.flat_map(|object| &object.properties) {
-            for name in iter::once(&property.name).chain(&property.aliases) {
-                *names.entry(name.as_str()).or_default() |= property.secret;
-            }
-        }
-        names
     }
 
     /// Returns the parameters as one compact typed line: `path: string, limit?: integer`.
@@ -131,78 +90,6 @@ impl Tree {
             }
         }
         id
-    }
-
-    /// Tells whether the value that these steps lead to is secret.
-    pub(super) fn hides<'s>(&self, steps: impl Iterator<Item = &'s str>) -> bool {
-        let mut here = self.parts(vec![self.root]);
-        for step in steps {
-            if here.iter().any(|id| self.shapes[*id].secret) {
-                return true;
-            }
-            let mut next = Vec::new();
-            for shape in here.iter().map(|id| &self.shapes[*id]) {
-                if let Some(object) = shape.object.as_deref() {
-                    match object.find(step).map(|place| &object.properties[place]) {
-                        Some(property) if property.secret => return true,
-                        Some(property) => next.push(property.shape),
-                        None => {}
-                    }
-                    let matched = object.patterns.iter();
-                    next.extend(
-                        matched
-                            .filter(|(of, _)| of.is_match(step))
-                            .map(|(_, id)| *id),
-                    );
-                    if let Rest::Of(id) = object.rest {
-                        next.push(id);
-                    }
-                }
-                if let Some(array) = shape.array.as_deref() {
-                    next.extend(array.prefix.iter().copied().chain(array.items));
-                }
-            }
-            here = self.parts(next);
-        }
-        here.iter().any(|id| self.shapes[*id].secret)
-    }
-
-    /// Returns these shapes and all that are part of them.
-    fn parts(&self, mut left: Vec<Id>) -> Vec<Id> {
-        let mut found = Vec::new();
-        let mut seen = HashSet::new();
-        while let Some(id) = left.pop() {
-            if seen.insert(id) {
-                found.push(id);
-                left.extend(self.shapes[id].parts());
-            }
-        }
-        found
-    }
-
-    /// Makes a shape secret when a part of it is.
-    fn spread_secrets(&mut self) {
-        if !self.secrets {
-            return;
-        }
-        let mut wholes: HashMap<Id, Vec<Id>> = HashMap::new();
-        for (id, shape) in self.shapes.iter().enumerate() {
-            for part in shape.parts() {
-                wholes.entry(part).or_default().push(id);
-            }
-        }
-        let marked = self.shapes.iter().enumerate();
-        let mut left: Vec<Id> = marked
-            .filter(|(_, of)| of.secret)
-            .map(|(id, _)| id)
-            .collect();
-        while let Some(part) = left.pop() {
-            for whole in wholes.remove(&part).into_iter().flatten() {
-                if !std::mem::replace(&mut self.shapes[whole].secret, true) {
-                    left.push(whole);
-                }
-            }
-        }
     }
 }
 
@@ -341,6 +228,8 @@ pub(super) struct Text {
     pub(super) shortest: Option<usize>,
     pub(super) longest: Option<usize>,
     pub(super) pattern: Option<Regex>,
+    /// The format that is checked; `format` alone only describes.
+    pub(super) format: Option<String>,
 }
 
 /// Rules for numbers.

@@ -272,8 +272,7 @@ impl<'a> Parser<'a> {
             aliases,
             shape: self.shape(schema, depth),
             required: false,
-            // That its value is secret says the shape.
-            secret: false,
+            secret: is_secret(schema),
             coerce: schema
                 .member("x-coerce")
                 .and_then(Json::as_str)
@@ -313,9 +312,16 @@ impl<'a> Parser<'a> {
             shortest: size(keywords, "minLength"),
             longest: size(keywords, "maxLength"),
             pattern: source.and_then(pattern),
+            format: keywords
+                .member("x-format")
+                .and_then(Json::as_str)
+                .map(str::to_owned),
         };
         self.tree.partial |= source.is_some() && text.pattern.is_none();
-        let asks = text.shortest.is_some() || text.longest.is_some() || text.pattern.is_some();
+        let asks = text.shortest.is_some()
+            || text.longest.is_some()
+            || text.pattern.is_some()
+            || text.format.is_some();
         asks.then(|| Box::new(text))
     }
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::schema::bounds::{Bounds, Num};
 use crate::schema::cursor::Cursor;
 use crate::schema::input::ToolInput;
-use crate::schema::node::{Bounds, Kind, Node, Num, Property, Source};
+use crate::schema::node::{Kind, Node, Property, Source};
 use crate::tool::Reject;
 
 mod numbers;
@@ -250,7 +251,7 @@ impl<T: ToolInput> ToolInput for Vec<T> {
     }
 
     fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_len(|| self.len())
+        bounds.allows_len(|| self.len()) && bounds.allows_items(self)
     }
 
     fn to_json(&self) -> Option<Value> {
@@ -270,7 +271,7 @@ impl<T: ToolInput, const N: usize> ToolInput for [T; N] {
     }
 
     fn fits(&self, bounds: &Bounds) -> bool {
-        bounds.allows_len(|| N)
+        bounds.allows_len(|| N) && bounds.allows_items(self)
     }
 
     fn to_json(&self) -> Option<Value> {
@@ -297,7 +298,11 @@ macro_rules! sets {
             }
 
             fn fits(&self, bounds: &Bounds) -> bool {
-                bounds.allows_len(|| self.len())
+                bounds.allows_len(|| self.len()) && bounds.allows_items(self)
+            }
+
+            fn to_json(&self) -> Option<Value> {
+                self.iter().map(T::to_json).collect()
             }
         }
     )*};
@@ -327,6 +332,11 @@ macro_rules! maps {
 
             fn fits(&self, bounds: &Bounds) -> bool {
                 bounds.allows_len(|| self.len())
+            }
+
+            fn to_json(&self) -> Option<Value> {
+                let member = |(name, value): (&String, &$v)| Some((name.clone(), value.to_json()?));
+                self.iter().map(member).collect::<Option<Map<_, _>>>().map(Value::Object)
             }
         }
     )*};
@@ -377,6 +387,12 @@ macro_rules! tuples {
                 },)*);
                 cursor.close(first)?;
                 Ok(tuple)
+            }
+
+            fn to_json(&self) -> Option<Value> {
+                #[allow(non_snake_case)]
+                let ($($t,)*) = self;
+                Some(Value::Array(vec![$($t.to_json()?),*]))
             }
         }
     )*};

@@ -8,9 +8,10 @@ use std::num::{
 use serde_json::Value;
 
 use super::out_of_range;
+use crate::schema::bounds::{Bounds, Num};
 use crate::schema::cursor::Cursor;
 use crate::schema::input::ToolInput;
-use crate::schema::node::{Bounds, Kind, Node, Num};
+use crate::schema::node::{Kind, Node};
 use crate::tool::Reject;
 
 macro_rules! integers {

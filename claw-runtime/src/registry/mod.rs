@@ -1,7 +1,13 @@
 //! Every tool a program has, and the toolset one agent may use.
 
+pub(crate) mod link;
+
+pub use link::linked_crates;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde::de::DeserializeOwned;
 
 use crate::dialect::{Dialect, Offer};
 use crate::schema::SchemaError;
@@ -55,6 +61,36 @@ pub enum RegistryError {
         /// The type.
         state: &'static str,
     },
+    /// A default or an example of a tool does not keep to the tool's own schema.
+    #[error("tool `{tool}` ({place}) contradicts itself: {problem}")]
+    Contradiction {
+        /// The tool.
+        tool: String,
+        /// Where it is declared.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A crate whose tools the program expects brings none.
+    #[error(
+        "{place}: `claw::link!` expects tools of crate `{package}`, and none is in the program: does it have a `#[tool]`, behind a feature perhaps?"
+    )]
+    NotLinked {
+        /// The crate.
+        package: &'static str,
+        /// Where it is expected.
+        place: String,
+    },
+    /// What a tool's `meta(…)` says is not what the application reads.
+    #[error("tool `{tool}` ({place}): `meta(…)` does not fit: {problem}")]
+    Meta {
+        /// The tool.
+        tool: String,
+        /// Where it is declared.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
 }
 
 impl Toolset {
@@ -62,22 +98,39 @@ impl Toolset {
     ///
     /// # Errors
     ///
-    /// Fails when two tools have one name.
+    /// Fails when two tools have one name, when a default or an example does not fit, and when a crate named in
+    /// [`link!`](crate::link) brings no tool.
     pub fn linked() -> Result<Self, RegistryError> {
-        Self::new(
+        let entries = || {
             crate::private::LINKED
                 .iter()
-                .map(|entry| Arc::new(Tool::linked(entry))),
-        )
+                .filter(|entry| !entry.is_sentinel())
+        };
+        link::check(&crate::private::CRATES, entries())?;
+        Self::checked(entries())
     }
 
     /// Returns the tools of a list made by [`tools!`](crate::tools), for targets without linker sections.
     ///
     /// # Errors
     ///
-    /// Fails when two tools have one name.
+    /// Fails when two tools have one name, and when a default or an example does not fit.
     pub fn of(entries: &'static [ToolEntry]) -> Result<Self, RegistryError> {
-        Self::new(entries.iter().map(|entry| Arc::new(Tool::linked(entry))))
+        Self::checked(entries.iter())
+    }
+
+    fn checked(entries: impl Iterator<Item = &'static ToolEntry>) -> Result<Self, RegistryError> {
+        let tools = Self::new(entries.map(|entry| Arc::new(Tool::linked(entry))))?;
+        // The others were checked by the compiler and by the test that `#[tool]` generates.
+        for tool in tools.iter().filter(|tool| tool.has_made_values()) {
+            tool.check()
+                .map_err(|faults| RegistryError::Contradiction {
+                    tool: tool.name().to_owned(),
+                    place: place(tool),
+                    problem: faults.join("; "),
+                })?;
+        }
+        Ok(tools)
     }
 
     /// Returns these tools, sorted by name; one declared place that comes twice counts once.
@@ -108,11 +161,23 @@ impl Toolset {
                 error,
             })?;
         }
-        let index = tools
+        let mut index: HashMap<String, usize> = tools
             .iter()
             .enumerate()
             .map(|(at, tool)| (tool.name().to_owned(), at))
             .collect();
+        for (at, tool) in tools.iter().enumerate() {
+            for alias in tool.spec().aliases {
+                let other = *index.entry((*alias).to_owned()).or_insert(at);
+                if other != at {
+                    return Err(RegistryError::Duplicate {
+                        name: (*alias).to_owned(),
+                        first: place(&tools[other]),
+                        second: place(tool),
+                    });
+                }
+            }
+        }
         Ok(Self {
             tools: tools.into(),
             index: Arc::new(index),
@@ -136,7 +201,7 @@ impl Toolset {
             .expect("a part of a toolset has no duplicates, and its schemas are compiled")
     }
 
-    /// Returns the tool named `name`, or `None` when there is none.
+    /// Returns the tool that is called `name`, by its name or an alias, or `None` when there is none.
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
         self.index.get(name).map(|at| &self.tools[*at])
     }
@@ -154,6 +219,24 @@ impl Toolset {
     /// Returns how many tools there are.
     pub fn len(&self) -> usize {
         self.tools.len()
+    }
+
+    /// Reads what `#[tool(meta(…))]` says of each tool into a type of the application, to be done once at start.
+    ///
+    /// # Errors
+    ///
+    /// Names the first tool that does not fit.
+    pub fn meta<T: DeserializeOwned>(&self) -> Result<Vec<(&Arc<Tool>, T)>, RegistryError> {
+        self.iter()
+            .map(|tool| match tool.meta() {
+                Ok(meta) => Ok((tool, meta)),
+                Err(error) => Err(RegistryError::Meta {
+                    tool: tool.name().to_owned(),
+                    place: place(tool),
+                    problem: error.to_string(),
+                }),
+            })
+            .collect()
     }
 
     /// Returns the definitions of all tools as one JSON array of name, description and input schema: what a model is

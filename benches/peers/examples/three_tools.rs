@@ -2,8 +2,8 @@
 //! memory are what a program pays for claw.
 //!
 //! ```sh
-//! three-tools BASE-URL MODEL PROMPT   # one turn
-//! three-tools BASE-URL MODEL          # waits for prompts, one a line
+//! three_tools BASE-URL MODEL PROMPT   # one turn
+//! three_tools BASE-URL MODEL          # waits for prompts, one a line
 //! ```
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn main() {
     claw_bench::mock::serve_if_asked();
     let mut arguments = std::env::args().skip(1);
     let (Some(base), Some(model)) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: three-tools BASE-URL MODEL [PROMPT]");
+        eprintln!("usage: three_tools BASE-URL MODEL [PROMPT]");
         std::process::exit(2);
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
