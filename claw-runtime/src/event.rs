@@ -3,6 +3,8 @@
 //! Events are written before the effect they name. Field names are the stored form: change them only with a new
 //! [`VERSION`] and an upcast on read.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::message::{ContentBlock, StopReason, Usage};
@@ -47,7 +49,7 @@ pub enum Event {
         /// The attempt within the round, from 1.
         attempt: u32,
         /// Who is asked, and how.
-        target: Target,
+        target: Arc<Target>,
         /// Whether it may call tools.
         tool_choice: ToolChoice,
         /// Why it is asked again, told to the model as a user message that only this request carries.

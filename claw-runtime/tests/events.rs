@@ -103,7 +103,7 @@ fn event() -> impl Strategy<Value = Event> {
         (any::<u32>(), target, re_ask).prop_map(|(round, target, re_ask)| Event::ModelRequest {
             round,
             attempt: 1,
-            target,
+            target: target.into(),
             tool_choice: ToolChoice::None,
             re_ask
         }),

@@ -60,6 +60,7 @@ fn request(messages: &[Message]) -> Request<'_> {
         model: "m-1",
         system: "",
         messages,
+        history: None,
         tools: None,
         dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,

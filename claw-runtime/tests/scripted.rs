@@ -28,6 +28,7 @@ async fn ask(
         model: "m",
         system: "s",
         messages: &messages,
+        history: None,
         tools: None,
         dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,

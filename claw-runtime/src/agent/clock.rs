@@ -1,8 +1,9 @@
 //! The active time of a turn: it stands still while only a person is waited for.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use crate::turn::{Millis, Timer};
 
@@ -12,6 +13,8 @@ pub(super) struct Clock {
     past: Duration,
     running_since: Option<Instant>,
     timers: Vec<(Timer, Duration)>,
+    /// Runs to the next timer. Kept, for it is waited for again and again and seldom changes.
+    sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Clock {
@@ -20,6 +23,7 @@ impl Clock {
             past: Duration::ZERO,
             running_since: Some(Instant::now()),
             timers: Vec::new(),
+            sleep: None,
         }
     }
 
@@ -61,12 +65,22 @@ impl Clock {
             .enumerate()
             .min_by_key(|(_, (_, due))| *due)
             .map(|(at, _)| at);
-        match next {
-            Some(at) if self.running_since.is_some() => {
-                tokio::time::sleep(self.timers[at].1.saturating_sub(self.active())).await;
-                self.timers.swap_remove(at).0
-            }
-            _ => std::future::pending().await,
+        let (Some(at), Some(since)) = (next, self.running_since) else {
+            return std::future::pending().await;
+        };
+        let left = self.timers[at].1.saturating_sub(self.past);
+        // A time that no clock will show never comes.
+        let Some(due) = since.checked_add(left) else {
+            return std::future::pending().await;
+        };
+        let sleep = self
+            .sleep
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        if sleep.deadline() != due {
+            sleep.as_mut().reset(due);
         }
+        sleep.as_mut().await;
+        self.sleep = None;
+        self.timers.swap_remove(at).0
     }
 }

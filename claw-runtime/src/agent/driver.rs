@@ -1,6 +1,7 @@
 //! The driver: performs what the turn machine commands, and tells it what came of it.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
 use super::{Agent, AgentError, ApprovalRequest, Inner, Observer};
@@ -18,7 +19,8 @@ use crate::event::{Answer, Event, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
-    Delta, DeltaSink, FailureClass, Protocol, ProviderError, Reply, Request, Target, ToolChoice,
+    Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
+    ToolChoice,
 };
 use crate::session::{Barrier, Lease, View};
 use crate::tool::{CallInfo, ToolContext, ValidArguments};
@@ -70,6 +72,7 @@ pub(super) async fn keep_context(
 pub(super) async fn drive(
     agent: &Inner,
     lease: &Lease,
+    kept: &Kept,
     turn: &mut Turn,
     first: Input,
     token: &CancellationToken,
@@ -79,7 +82,7 @@ pub(super) async fn drive(
         observer: Mutex::new(observer),
         shown: AtomicBool::new(false),
     };
-    let mut work = Work::new(agent, lease, &watch, token);
+    let mut work = Work::new(agent, lease, kept, &watch, token);
     let mut appended = 0;
     let mut input = first;
     loop {
@@ -115,8 +118,11 @@ type Line = (String, String);
 struct Work<'r> {
     agent: &'r Inner,
     lease: &'r Lease,
+    kept: &'r Kept,
     watch: &'r Watch<'r>,
     token: &'r CancellationToken,
+    /// The turn's cancelling, waited for in one go: it is asked about again and again.
+    cancel: Pin<Box<WaitForCancellationFuture<'r>>>,
     cancelled: bool,
     clock: Clock,
     request: Option<BoxFuture<'r, Result<Reply, ProviderError>>>,
@@ -135,14 +141,17 @@ impl<'r> Work<'r> {
     fn new(
         agent: &'r Inner,
         lease: &'r Lease,
+        kept: &'r Kept,
         watch: &'r Watch<'r>,
         token: &'r CancellationToken,
     ) -> Self {
         Self {
             agent,
             lease,
+            kept,
             watch,
             token,
+            cancel: Box::pin(token.cancelled()),
             cancelled: false,
             clock: Clock::start(),
             request: None,
@@ -262,6 +271,11 @@ impl<'r> Work<'r> {
             model: &model.name,
             system: &system,
             messages: &messages,
+            // Under the prompt protocol the conversation is rendered anew each time.
+            history: (!prompted).then(|| History {
+                settled: turn.view().settled(),
+                kept: self.kept,
+            }),
             tools: offered.then_some(&agent.tools),
             dialect,
             tool_choice,
@@ -332,7 +346,7 @@ impl<'r> Work<'r> {
             self.clock.set_running(!waits_for_person);
             tokio::select! {
                 biased;
-                () = self.token.cancelled(), if !self.cancelled => {
+                () = self.cancel.as_mut(), if !self.cancelled => {
                     self.cancelled = true;
                     self.asks.clear();
                     return Input::Cancel;

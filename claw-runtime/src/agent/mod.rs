@@ -159,7 +159,7 @@ impl Agent {
 
     /// Returns whom a session asks, in order, and how calls travel: as fixed for the agent, else as the model is
     /// declared, else as a request has shown.
-    pub fn targets(&self, view: &View) -> Vec<Target> {
+    pub fn targets(&self, view: &View) -> Vec<Arc<Target>> {
         let inner = &self.inner;
         inner
             .models
@@ -172,14 +172,14 @@ impl Agent {
                 } else {
                     Protocol::Prompt
                 };
-                Target {
+                Arc::new(Target {
                     provider: provider.name().to_owned(),
                     model: name.clone(),
                     protocol: inner.protocol.unwrap_or(fitting),
                     // Where a service refused a schema of it, a fact learnt of the endpoint will pick the laxer one.
                     dialect: provider.dialect(name).name.to_owned(),
                     toolset: inner.tools.digest().to_owned(),
-                }
+                })
             })
             .collect()
     }

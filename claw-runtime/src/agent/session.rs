@@ -8,6 +8,7 @@ use super::driver;
 use super::{Agent, AgentError, Observer};
 use crate::event::{EndReason, TurnOutcome};
 use crate::message::Message;
+use crate::provider::Kept;
 use crate::session::{Lease, View};
 use crate::turn::{Input, Turn};
 
@@ -21,6 +22,8 @@ pub struct Session {
     /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew.
     view: Option<View>,
     events: u64,
+    /// What the provider kept of the conversation of this very view.
+    kept: Kept,
     canceller: Canceller,
 }
 
@@ -63,6 +66,7 @@ impl Session {
             lease,
             view: None,
             events: 0,
+            kept: Kept::default(),
             canceller: Canceller::default(),
         };
         session.view = Some(session.fold().await?);
@@ -72,6 +76,7 @@ impl Session {
     async fn fold(&mut self) -> Result<View, AgentError> {
         let journal = self.agent.inner.store.load(&self.lease.session).await?;
         self.events = journal.len() as u64;
+        self.kept = Kept::default();
         Ok(journal.iter().map(|stored| &stored.event).collect())
     }
 
@@ -119,6 +124,7 @@ impl Session {
         let (outcome, appended) = driver::drive(
             &agent.inner,
             &self.lease,
+            &self.kept,
             &mut turn,
             first,
             &token,

@@ -6,6 +6,7 @@
 mod assemble;
 mod calls;
 mod failure;
+mod history;
 #[cfg(feature = "http")]
 mod http;
 pub mod openai_chat;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
 #[cfg(feature = "http")]
@@ -107,6 +109,8 @@ pub struct Request<'a> {
     pub system: &'a str,
     /// The conversation. Under [`Protocol::Prompt`] it is already rendered to plain text messages.
     pub messages: &'a [Message],
+    /// What of the conversation an earlier request carried already; `None` to write all of it anew.
+    pub history: Option<History<'a>>,
     /// Tools to offer natively; `None` under [`Protocol::Prompt`] and read-only chat.
     pub tools: Option<&'a Toolset>,
     /// The dialect the tools and the calls of the conversation are written in, as is the reply; the caller lifts it.

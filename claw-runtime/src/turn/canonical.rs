@@ -44,6 +44,8 @@ fn write(json: &str, depth: u32, out: &mut String) {
                 return;
             }
         }
+        // Without an escape a string has one spelling.
+        Some(b'"') if !json.contains('\\') => {}
         Some(b'"') => {
             if let Ok(text) = serde_json::from_str::<String>(json) {
                 return string(&text, out);

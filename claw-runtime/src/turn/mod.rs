@@ -50,7 +50,7 @@ pub struct Setup {
     /// How far arguments may be coerced, where the tool says nothing.
     pub coerce: Coerce,
     /// Whom to ask, in order; the next one is tried when one keeps failing.
-    pub targets: Vec<Target>,
+    pub targets: Vec<Arc<Target>>,
     /// Digest of the system prompt.
     pub system: String,
     /// Seed of the retry jitter, so that the machine itself has no randomness.
@@ -69,7 +69,7 @@ pub struct Turn {
     /// Inputs that came while an append was due.
     inbox: VecDeque<Input>,
     /// Events handed to the driver and not yet acknowledged.
-    due: Option<Vec<Event>>,
+    due: Option<Arc<[Event]>>,
     out: Outbox,
     round: u32,
     /// Which of the chain is asked.
@@ -137,8 +137,8 @@ impl Turn {
         self.now = self.now.max(now);
         match input {
             Input::Appended => {
-                for event in self.due.take().into_iter().flatten() {
-                    self.view.apply(&event);
+                for event in self.due.take().iter().flat_map(|due| due.iter()) {
+                    self.view.apply(event);
                 }
             }
             Input::AppendFailed { message } => {
@@ -157,6 +157,7 @@ impl Turn {
             };
             self.take(input);
             if let Some((append, barrier)) = self.out.flush() {
+                let append: Arc<[Event]> = append.into();
                 self.due = Some(append.clone());
                 return Step {
                     append,
@@ -296,7 +297,7 @@ pub enum Input {
 #[derive(Debug, Default)]
 pub struct Step {
     /// Events to append, in one transaction.
-    pub append: Vec<Event>,
+    pub append: Arc<[Event]>,
     /// How firmly.
     pub barrier: Option<Barrier>,
     /// What to do after the append is acknowledged; empty while an append is due.
@@ -309,7 +310,7 @@ pub enum Command {
     /// Ask the model; answer with [`Input::Reply`] or [`Input::Failed`].
     Request {
         /// Who and how.
-        target: Target,
+        target: Arc<Target>,
         /// Whether it may call tools.
         tool_choice: ToolChoice,
     },

@@ -1,5 +1,6 @@
 //! Asking a model: rounds, attempts, retries, the next model of the chain.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::reply::{Reading, clip, read, read_text};
@@ -312,7 +313,7 @@ impl Turn {
         let Some(target) = self.setup.targets.get_mut(self.target) else {
             return;
         };
-        target.protocol = Protocol::Prompt;
+        Arc::make_mut(target).protocol = Protocol::Prompt;
         let (provider, model) = (target.provider.clone(), target.model.clone());
         if !self.view.has_learnt(&provider, &model, Fact::NoNativeTools) {
             self.out.event(Event::Learnt {

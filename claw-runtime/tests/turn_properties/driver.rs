@@ -95,12 +95,14 @@ pub(crate) fn setup(world: &World) -> Setup {
         limits: world.limits.clone(),
         coerce: Coerce::Safe,
         targets: (0..world.targets)
-            .map(|n| Target {
-                provider: format!("provider{n}"),
-                model: "model".to_owned(),
-                protocol: world.protocol,
-                dialect: "json-schema".to_owned(),
-                toolset: tools.digest().to_owned(),
+            .map(|n| {
+                Arc::new(Target {
+                    provider: format!("provider{n}"),
+                    model: "model".to_owned(),
+                    protocol: world.protocol,
+                    dialect: "json-schema".to_owned(),
+                    toolset: tools.digest().to_owned(),
+                })
             })
             .collect(),
         system: "0".repeat(64),
@@ -228,7 +230,7 @@ impl Sim<'_> {
             }
             self.appended += 1;
             self.ran.appends.push(step.barrier.unwrap());
-            self.ran.events.append(&mut step.append);
+            self.ran.events.extend_from_slice(&step.append);
             step = self.turn.step(self.now, Input::Appended);
         }
         for command in step.commands {
@@ -251,7 +253,9 @@ impl Sim<'_> {
                 assert_eq!(journaled, Some(&target));
                 let messages = self.turn.request_messages().into_owned();
                 self.request = Some(pick(&self.world.model, self.ran.requests.len()));
-                self.ran.requests.push((target, tool_choice, messages));
+                self.ran
+                    .requests
+                    .push((Target::clone(&target), tool_choice, messages));
             }
             Command::AbortRequest => self.request = None,
             Command::Run {

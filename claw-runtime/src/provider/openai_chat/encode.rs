@@ -1,11 +1,16 @@
 //! A [`Request`] to the JSON of a chat completion.
 //!
 //! Written straight into the body's bytes, in one pass: schemas and texts are borrowed, and equal messages give equal
-//! bytes, so that a service's prompt cache holds.
+//! bytes, so that a service's prompt cache holds, and so that the next request of a session can go on from the bytes of
+//! the last.
+
+mod prefix;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bytes::{BufMut as _, Bytes, BytesMut};
+use prefix::{Head, Prefix};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -22,43 +27,73 @@ pub(super) struct Peer<'a> {
     pub(super) capabilities: Capabilities,
 }
 
-/// Returns the request's body.
-pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Vec<u8> {
+/// Returns the request's body. What an earlier request of the session wrote of it is taken over; see [`prefix`].
+pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Bytes {
+    let offer = request.tools.map(|tools| tools.offer(request.dialect));
+    let settled = request.history.map_or(0, |history| history.settled);
+    let (settled, open) = request
+        .messages
+        .split_at(settled.min(request.messages.len()));
+    let kept = request
+        .history
+        .and_then(|history| history.kept.take::<Prefix>())
+        .filter(|kept| kept.messages <= settled.len())
+        .filter(|kept| kept.head.fits(request, peer, offer.as_ref()));
     let mut body = Body {
-        out: Vec::with_capacity(4096),
+        out: BytesMut::new(),
         first: true,
         model: request.model,
         peer,
         fold: String::new(),
         dialect: request.dialect,
-        offer: request.tools.map(|tools| tools.offer(request.dialect)),
+        offer,
     };
-    body.raw("{\"model\":");
-    body.string(request.model);
-    body.raw(",\"messages\":[");
-    body.messages(request);
-    body.raw("]");
-    body.tools(request);
-    if let Some(most) = request.max_output_tokens {
-        body.raw(&format!(",\"{}\":{most}", peer.quirks.max_tokens.as_str()));
-    }
-    if !request.stop.is_empty() {
-        // Services take four at most.
-        body.raw(",\"stop\":");
-        body.value(&request.stop[..request.stop.len().min(4)]);
-    }
-    if stream {
-        body.raw(",\"stream\":true");
-        if peer.quirks.stream_usage {
-            body.raw(",\"stream_options\":{\"include_usage\":true}");
+    let (head, written) = match kept {
+        Some(kept) => {
+            body.first = kept.first;
+            let written = kept.messages;
+            let (head, out) = kept.into_bytes();
+            body.out = out;
+            (Some(head), written)
         }
+        None => {
+            body.begin_body(request);
+            (None, 0)
+        }
+    };
+    body.messages(&settled[written..]);
+    let (length, first) = (body.out.len(), body.first);
+    let is_whole = body.fold.is_empty();
+    body.messages(open);
+    body.end_body(request, stream);
+    let offer = body.offer;
+    let bytes = body.out.freeze();
+    if let Some(history) = request.history.filter(|_| is_whole) {
+        debug_assert_eq!(
+            bytes,
+            encode(
+                &Request {
+                    history: None,
+                    ..*request
+                },
+                peer,
+                stream
+            ),
+            "what is kept is what would be written"
+        );
+        history.kept.keep(Prefix {
+            head: head.unwrap_or_else(|| Head::of(request, peer, offer.as_ref())),
+            body: bytes.clone(),
+            length,
+            messages: settled.len(),
+            first,
+        });
     }
-    body.raw("}");
-    body.out
+    bytes
 }
 
 struct Body<'a> {
-    out: Vec<u8>,
+    out: BytesMut,
     /// Whether no message is written yet.
     first: bool,
     model: &'a str,
@@ -70,6 +105,56 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
+    /// Writes what stands before the conversation. It stays the same from round to round.
+    fn begin_body(&mut self, request: &Request<'_>) {
+        self.out.reserve(4096);
+        self.raw("{\"model\":");
+        self.string(request.model);
+        self.tools();
+        self.raw(",\"messages\":[");
+        if !request.system.is_empty() {
+            self.system(request.system);
+        }
+    }
+
+    /// Writes what stands after the conversation.
+    fn end_body(&mut self, request: &Request<'_>, stream: bool) {
+        if !self.fold.is_empty() {
+            self.user(&[]);
+        }
+        self.raw("]");
+        if self.offers_tools() {
+            match request.tool_choice {
+                // What services do unasked; some refuse the field.
+                ToolChoice::Auto => {}
+                ToolChoice::None => self.raw(",\"tool_choice\":\"none\""),
+                ToolChoice::Required => self.raw(",\"tool_choice\":\"required\""),
+            }
+        }
+        let quirks = self.peer.quirks;
+        if let Some(most) = request.max_output_tokens {
+            self.raw(&format!(",\"{}\":{most}", quirks.max_tokens.as_str()));
+        }
+        if !request.stop.is_empty() {
+            // Services take four at most.
+            self.raw(",\"stop\":");
+            self.value(&request.stop[..request.stop.len().min(4)]);
+        }
+        if stream {
+            self.raw(",\"stream\":true");
+            if quirks.stream_usage {
+                self.raw(",\"stream_options\":{\"include_usage\":true}");
+            }
+        }
+        self.raw("}");
+    }
+
+    fn offers_tools(&self) -> bool {
+        self.offer
+            .as_ref()
+            .is_some_and(|offer| offer.iter().len() > 0)
+    }
+
     fn raw(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -79,8 +164,8 @@ impl Body<'_> {
     }
 
     fn value(&mut self, value: &(impl serde::Serialize + ?Sized)) {
-        serde_json::to_writer(&mut self.out, value)
-            .expect("text and JSON values serialise, and a Vec takes all bytes");
+        serde_json::to_writer((&mut self.out).writer(), value)
+            .expect("text and JSON values serialise, and a buffer takes all bytes");
     }
 
     fn begin(&mut self, role: &str) {
@@ -92,20 +177,14 @@ impl Body<'_> {
         self.raw("\",\"content\":");
     }
 
-    fn messages(&mut self, request: &Request<'_>) {
-        if !request.system.is_empty() {
-            self.system(request.system);
-        }
-        for message in request.messages {
+    fn messages(&mut self, messages: &[Message]) {
+        for message in messages {
             match message.role {
                 Role::System => self.system(&text_of(&message.content, false)),
                 Role::User => self.user(&message.content),
                 Role::Assistant => self.assistant(message),
                 Role::Tool => self.results(&message.content),
             }
-        }
-        if !self.fold.is_empty() {
-            self.user(&[]);
         }
     }
 
@@ -271,8 +350,8 @@ impl Body<'_> {
         }
     }
 
-    fn tools(&mut self, request: &Request<'_>) {
-        let Some(offer) = self.offer.clone().filter(|offer| offer.iter().len() > 0) else {
+    fn tools(&mut self) {
+        let Some(offer) = self.offer.clone().filter(|_| self.offers_tools()) else {
             return;
         };
         self.raw(",\"tools\":[");
@@ -292,12 +371,6 @@ impl Body<'_> {
             self.raw("}}");
         }
         self.raw("]");
-        match request.tool_choice {
-            // What services do unasked; some refuse the field.
-            ToolChoice::Auto => {}
-            ToolChoice::None => self.raw(",\"tool_choice\":\"none\""),
-            ToolChoice::Required => self.raw(",\"tool_choice\":\"required\""),
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -34,6 +35,8 @@ use crate::provider::{
 pub struct OpenAiChat {
     name: String,
     base: Url,
+    /// Where completions are.
+    chat: Url,
     key: Option<SecretString>,
     headers: HeaderMap,
     quirks: Quirks,
@@ -104,6 +107,7 @@ impl OpenAiChat {
         }
         Ok(Self {
             name,
+            chat: below(&base, "chat/completions"),
             base,
             key,
             headers,
@@ -164,15 +168,6 @@ impl OpenAiChat {
         Ok(self.client.get_or_init(|| client))
     }
 
-    fn url(&self, path: &str) -> Url {
-        let mut url = self.base.clone();
-        url.set_path(&format!(
-            "{}/{path}",
-            self.base.path().trim_end_matches('/')
-        ));
-        url
-    }
-
     /// Encodes the request at once; what is returned borrows nothing of it.
     fn attempt<'a>(
         &'a self,
@@ -197,7 +192,7 @@ impl OpenAiChat {
 
     async fn post(
         &self,
-        body: Vec<u8>,
+        body: Bytes,
         model: String,
         stream: bool,
         mut sink: Box<dyn DeltaSink + '_>,
@@ -211,7 +206,7 @@ impl OpenAiChat {
         };
         let post = self
             .client()?
-            .post(self.url("chat/completions"))
+            .post(self.chat.clone())
             .headers(self.headers.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accept)
@@ -232,7 +227,7 @@ impl OpenAiChat {
         let started = Instant::now();
         let get = self
             .client()?
-            .get(self.url("models"))
+            .get(below(&self.base, "models"))
             .headers(self.headers.clone());
         let response = http::send(get, &self.timeouts).await?;
         let head = head(&response);
@@ -375,6 +370,12 @@ fn parse_base(text: &str) -> Option<Url> {
     Some(url)
 }
 
+fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,7 +414,7 @@ mod tests {
         ];
         for (base, url) in cases {
             let service = OpenAiChat::new("x", base, None).unwrap();
-            assert_eq!(service.url("chat/completions").as_str(), url);
+            assert_eq!(service.chat.as_str(), url);
         }
         for base in ["", "api.openai.com", "ftp://h", "http://", "/v1"] {
             assert!(OpenAiChat::new("x", base, None).is_err(), "{base}");

@@ -119,6 +119,11 @@ impl View {
         &self.messages
     }
 
+    /// Returns how many messages, from the first, stay as they are whatever happens next.
+    pub fn settled(&self) -> usize {
+        self.messages.len().saturating_sub(1)
+    }
+
     /// Returns what the request that is under way sends: the conversation and, where the model is asked again, why.
     ///
     /// The addition belongs to that one request; it never enters the conversation.

@@ -1,8 +1,11 @@
 //! What requests look like on the wire.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::provider::{History, Kept};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
@@ -15,6 +18,7 @@ fn messages(system: &str, messages: &[Message], peer: Peer<'_>) -> Value {
         model: "m",
         system,
         messages,
+        history: None,
         tools: None,
         dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,
@@ -251,7 +255,7 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
     ];
     let bytes = |messages: &[Message]| {
         let mut body = Body {
-            out: Vec::new(),
+            out: BytesMut::new(),
             first: true,
             model: "m",
             peer: PEER,
@@ -259,25 +263,14 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
             dialect: Dialect::CANONICAL,
             offer: None,
         };
-        for message in messages {
-            body.messages(&Request {
-                model: "m",
-                system: "",
-                messages: std::slice::from_ref(message),
-                tools: None,
-                dialect: Dialect::CANONICAL,
-                tool_choice: ToolChoice::Auto,
-                max_output_tokens: None,
-                stop: &[],
-            });
-        }
+        body.messages(messages);
         body.out
     };
     let whole = bytes(&conversation);
     for end in 0..conversation.len() {
         assert!(whole.starts_with(&bytes(&conversation[..end])));
     }
-    let text = String::from_utf8(whole).unwrap();
+    let text = String::from_utf8(whole.to_vec()).unwrap();
     assert!(
         !text.contains("\"content\":null}"),
         "nobody says nothing: {text}"
@@ -295,4 +288,130 @@ fn the_list_of_models_is_read_in_the_forms_in_use() {
         assert_eq!(model_ids(&body), ids);
     }
     assert_eq!(model_ids(&json!({"error": "x"})), None);
+}
+
+/// What happens between two requests of a session.
+#[derive(Clone, Debug)]
+enum Said {
+    User(String),
+    Calls(Vec<String>, bool),
+    Assistant(String),
+    Standing(String),
+    /// Nothing: the model is asked again, with a word that only this request carries.
+    Again(String),
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let text = "[a-z\"\\\\é\u{1F600} ]{0,12}";
+    prop_oneof![
+        text.prop_map(Said::User),
+        (vec(text, 1..3), any::<bool>()).prop_map(|(calls, image)| Said::Calls(calls, image)),
+        text.prop_map(Said::Assistant),
+        text.prop_map(Said::Standing),
+        text.prop_map(Said::Again),
+    ]
+}
+
+fn say(conversation: &mut Vec<Message>, said: &Said) {
+    match said {
+        Said::User(text) => match conversation.last_mut() {
+            // The last message alone may still grow.
+            Some(last) if last.role == Role::User => last.content.push(ContentBlock::text(text)),
+            _ => conversation.push(Message::user(text)),
+        },
+        Said::Calls(calls, with_image) => {
+            let at = conversation.len();
+            let ids: Vec<_> = (0..calls.len()).map(|nth| format!("c{at}-{nth}")).collect();
+            let asked = ids.iter().zip(calls);
+            let asked = asked.map(|(id, text)| call(id, &json!({ "a": text }).to_string()));
+            conversation.push(Message::assistant(asked.collect()));
+            let given = ids.iter().zip(calls).map(|(id, text)| {
+                let mut content = vec![ContentBlock::text(text)];
+                content.extend(with_image.then(image));
+                result(id, content, text.is_empty())
+            });
+            conversation.push(results(given.collect()));
+        }
+        Said::Assistant(text) => {
+            conversation.push(Message::assistant(vec![ContentBlock::text(text)]));
+        }
+        Said::Standing(text) => conversation.push(Message {
+            role: Role::System,
+            content: vec![ContentBlock::text(text)],
+        }),
+        Said::Again(_) => {}
+    }
+}
+
+proptest! {
+    /// Whatever is said, and whoever is asked: going on from the last request's bytes gives those of a fresh one.
+    #[test]
+    fn what_is_kept_is_what_would_be_written(
+        steps in vec((said(), 0..8_u8), 1..24),
+        system in "[a-z ]{0,8}",
+    ) {
+        let kept = Kept::default();
+        let mut conversation = Vec::new();
+        let mut peer = PEER;
+        for (step, change) in &steps {
+            say(&mut conversation, step);
+            match change {
+                0 => peer.capabilities.vision ^= true,
+                1 => peer.capabilities.system_role ^= true,
+                2 => peer.quirks.short_call_ids ^= true,
+                _ => {}
+            }
+            let mut sent = conversation.clone();
+            let settled = sent.len().saturating_sub(1);
+            if let Said::Again(text) = step {
+                sent.push(Message::user(text));
+            }
+            let request = Request {
+                model: if *change == 3 { "other" } else { "m" },
+                system: &system,
+                messages: &sent,
+                history: Some(History { settled, kept: &kept }),
+                tools: None,
+                dialect: Dialect::CANONICAL,
+                tool_choice: ToolChoice::Auto,
+                max_output_tokens: (*change == 4).then_some(9),
+                stop: &[],
+            };
+            let fresh = encode(&Request { history: None, ..request }, peer, *change == 5);
+            prop_assert_eq!(encode(&request, peer, *change == 5), fresh);
+        }
+    }
+}
+
+#[test]
+fn a_request_goes_on_in_the_bytes_of_the_last() {
+    let kept = Kept::default();
+    let mut conversation = vec![Message::user("x".repeat(10_000))];
+    let mut last = None;
+    for round in 0..20 {
+        conversation.push(Message::assistant(vec![call(&format!("c{round}"), "{}")]));
+        let answer = result(&format!("c{round}"), vec![ContentBlock::text("ok")], false);
+        conversation.push(results(vec![answer]));
+        let request = Request {
+            model: "m",
+            system: "s",
+            messages: &conversation,
+            history: Some(History {
+                settled: conversation.len() - 1,
+                kept: &kept,
+            }),
+            tools: None,
+            dialect: Dialect::CANONICAL,
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: None,
+            stop: &[],
+        };
+        let body = encode(&request, PEER, false);
+        let at = body.as_ptr();
+        // The first two rounds may still find room.
+        if round > 2 {
+            assert_eq!(last, Some(at), "round {round} copied the conversation");
+        }
+        last = Some(at);
+    }
 }

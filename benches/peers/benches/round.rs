@@ -1,0 +1,154 @@
+//! Processor time of a tool round: request, reply, one call, its result kept. The service runs in another process.
+//!
+//! A round is the slope between turns of 22 and of 2 rounds, so that what a turn costs once does not count.
+
+mod measure;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use claw::event::{Event, Status};
+use claw::message::{ContentBlock, StopReason, ToolCall};
+use claw::session::{Barrier, MemoryStore, SessionStore};
+use claw_bench::agent::{SYSTEM, agent, provider};
+use claw_bench::floor;
+use claw_bench::mock::{self, Mock};
+use criterion::{BenchmarkGroup, Criterion};
+use measure::{CpuTime, cpu, median, print_figures};
+use tokio::runtime::{Builder, Runtime};
+
+const BENCH: &str = "round";
+const PROMPT: &str = "What is the weather in Oslo?";
+const ROUNDS: [usize; 2] = [2, 22];
+/// Messages that stand before the measured turn.
+const HISTORY: [usize; 4] = [0, 10, 1_000, 10_000];
+
+/// What was said before, four messages at a time: question, call, result, answer.
+fn past(messages: usize) -> Vec<Event> {
+    let text = |text: &str| vec![ContentBlock::text(text)];
+    let assistant = |content, stop| Event::Assistant {
+        content,
+        stop,
+        usage: None,
+        incomplete: false,
+    };
+    let turns = (0..messages / 4).flat_map(|turn| {
+        let id = format!("past_{turn}");
+        let call = ToolCall {
+            id: id.clone(),
+            name: "get_weather".to_owned(),
+            arguments: r#"{"city":"Oslo","days":3,"metric":true}"#.to_owned(),
+        };
+        [
+            Event::UserInput {
+                key: format!("past-{turn}"),
+                content: text("And what is the weather tomorrow?"),
+            },
+            assistant(vec![ContentBlock::ToolCall(call)], StopReason::ToolCalls),
+            Event::Outcome {
+                call: id,
+                status: Status::Ok,
+                content: text("Oslo: 3 days, metric=true"),
+                blob: None,
+            },
+            assistant(text("It stays mild, with some rain."), StopReason::Stop),
+        ]
+    });
+    turns.collect()
+}
+
+fn past_bytes(messages: usize) -> Vec<u8> {
+    let turns = (0..messages / 4).map(|turn| {
+        format!(
+            concat!(
+                r#",{{"role":"user","content":"And what is the weather tomorrow?"}}"#,
+                r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"past_{turn}","type":"function","function":{{"name":"get_weather","arguments":"{{\"city\":\"Oslo\",\"days\":3,\"metric\":true}}"}}}}]}}"#,
+                r#",{{"role":"tool","content":"Oslo: 3 days, metric=true","tool_call_id":"past_{turn}"}}"#,
+                r#",{{"role":"assistant","content":"It stays mild, with some rain."}}"#
+            ),
+            turn = turn
+        )
+    });
+    turns.collect::<String>().into_bytes()
+}
+
+fn bench_floor(group: &mut BenchmarkGroup<'_, CpuTime>, runtime: &Runtime, base: &str, history: usize) {
+    let agent = floor::Agent::new(base);
+    let past = past_bytes(history);
+    for rounds in ROUNDS {
+        let model = format!("mock-t{}", history / 4 + rounds);
+        group.bench_function(format!("floor {rounds}"), |bencher| {
+            bencher.iter_custom(|iterations| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..iterations {
+                    let mut said = floor::Agent::history(&model, SYSTEM);
+                    said.extend_from_slice(&past);
+                    runtime.block_on(async {
+                        let start = cpu();
+                        assert!(agent.run(&mut said, PROMPT).await.ends_with("0.75."));
+                        spent += cpu() - start;
+                    });
+                }
+                spent
+            });
+        });
+    }
+}
+
+fn bench_claw(group: &mut BenchmarkGroup<'_, CpuTime>, runtime: &Runtime, base: &str, history: usize) {
+    let provider = provider(base);
+    let past = past(history);
+    for rounds in ROUNDS {
+        let model = format!("mock-t{}", history / 4 + rounds);
+        group.bench_function(format!("claw {rounds}"), |bencher| {
+            bencher.iter_custom(|iterations| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..iterations {
+                    runtime.block_on(async {
+                        let store = Arc::new(MemoryStore::new());
+                        let lease = store.open("s").await.expect("memory does not fail");
+                        let kept = store.append(&lease, &past, Barrier::Buffered).await;
+                        kept.expect("memory does not fail");
+                        let agent = agent(provider.clone(), &model, store);
+                        let mut session = agent.session("s").await.expect("memory does not fail");
+                        let start = cpu();
+                        let outcome = session.run(PROMPT).await.expect("memory does not fail");
+                        spent += cpu() - start;
+                        assert!(outcome.text.ends_with("0.75."), "{outcome:?}");
+                    });
+                }
+                spent
+            });
+        });
+    }
+}
+
+fn slope(group: &str, who: &str) -> Option<f64> {
+    let [few, many] = ROUNDS;
+    let at = |rounds| median(BENCH, group, &format!("{who} {rounds}"));
+    let more = u32::try_from(many - few).expect("a small number");
+    Some((at(many)? - at(few)?) / f64::from(more))
+}
+
+fn main() {
+    mock::serve_if_asked();
+    let mock = Mock::start();
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let mut criterion: Criterion<CpuTime> = measure::criterion(BENCH);
+    for history in HISTORY {
+        let mut group = criterion.benchmark_group(format!("history {history}"));
+        bench_floor(&mut group, &runtime, &mock.base, history);
+        bench_claw(&mut group, &runtime, &mock.base, history);
+        group.finish();
+    }
+    for history in HISTORY {
+        let group = format!("history {history}");
+        let figures: Vec<_> = ["floor", "claw"]
+            .into_iter()
+            .filter_map(|who| Some((who, slope(&group, who)?)))
+            .collect();
+        print_figures(&format!("a round after {history} messages, cpu"), &figures);
+    }
+    criterion.final_summary();
+}
