@@ -1,10 +1,11 @@
 //! Every key of `#[tool]` and `#[arg]`, `#[tools]` and `# Arguments`: what they leave in the schema, and what they do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::needless_lifetimes)]
 
 use std::sync::Arc;
 
 use claw::message::{ToolCall, text_of};
 use claw::registry::{RegistryError, Toolset};
+use claw::schema::{Coerce, Unknown, validate};
 use claw::tool::{
     Approve, CallInfo, Prepared, Reconciled, StateMap, Tool, ToolContext, ToolEntry, ToolOutput,
     tools,
@@ -559,4 +560,45 @@ async fn a_predicate_decides_on_each_call() {
 fn a_crate_that_nothing_names_is_not_linked() {
     assert!(Toolset::linked().unwrap().get("fixture").is_none());
     assert!(claw::registry::linked_crates().all(|package| package != "claw-fixture-tools"));
+}
+
+/// Is constrained where the fast path checks all of it.
+#[tool(effect = once)]
+fn fast(
+    /// A word.
+    #[arg(pattern = "^[ab]*$", len = 1..=LONGEST)]
+    word: &str,
+    /// Words.
+    #[arg(items(one_of("a", "bb")), len = ..=2)]
+    words: Option<Vec<String>>,
+    /// A day.
+    #[arg(format = "date")]
+    day: Option<String>,
+    /// A number.
+    #[arg(range = -3..MOST as i32, multiple_of = 2)]
+    number: Option<i32>,
+) {
+    let _ = (word, words, day, number);
+}
+
+proptest::proptest! {
+    /// What the fast path takes the slow path takes unchanged, and what it refuses the slow path explains.
+    #[test]
+    fn both_paths_agree(
+        word in "[abc]{0,5}",
+        words in proptest::option::of(proptest::collection::vec("a|bb|c", 0..4)),
+        day in proptest::option::of("2024-(02|13)-(29|30)"),
+        number in proptest::option::of(-5..6_i32),
+    ) {
+        let [entry] = claw::tools![fast] else { panic!("one tool") };
+        let tool = Tool::linked(entry);
+        let mut arguments = json!({"word": word, "words": words, "day": day, "number": number});
+        arguments.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        let text = arguments.to_string();
+        let quick = (entry.shim)(None, &text).is_ok();
+        for policy in [Coerce::Strict, Coerce::Safe] {
+            let slow = validate(tool.schema(), &text, policy, Unknown::Refuse);
+            proptest::prop_assert_eq!(slow.is_ok(), quick, "{}: {:?}", text, slow);
+        }
+    }
 }

@@ -68,7 +68,7 @@ pub fn linked_crates() -> impl Iterator<Item = &'static str> {
 /// Links crates of tools and expects their tools at start: to stand once in the program, for each crate whose tools it
 /// wants and that it does not name otherwise.
 ///
-/// ```ignore
+/// ```text
 /// claw::link!(my_tools, other_tools);
 /// ```
 ///
