@@ -6,6 +6,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use claw_runtime::dialect::DIALECTS;
 use claw_runtime::message::text_of;
 use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{Approve, Effect, Prepared, ToolContext};
@@ -132,4 +133,26 @@ async fn bad_arguments_are_answered_and_nothing_is_run() {
         assert!(report.contains("was not run"), "{name}: {report}");
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_tool_is_offered_in_every_dialect() {
+    let toolset = Toolset::linked().unwrap();
+    for dialect in DIALECTS {
+        let offer = toolset.offer(dialect);
+        for offered in offer.iter() {
+            let name = offered.tool.name();
+            assert_eq!(offered.name, name, "{}", dialect.name);
+            assert_eq!(offered.refused, None, "{} {name}", dialect.name);
+            assert_eq!(offered.strict, dialect.strict, "{} {name}", dialect.name);
+            if !dialect.typed {
+                assert_eq!(
+                    offered.lowered.schema,
+                    *offered.tool.input_schema(),
+                    "{} {name}",
+                    dialect.name
+                );
+            }
+        }
+    }
 }

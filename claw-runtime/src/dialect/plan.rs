@@ -43,6 +43,13 @@ pub(super) struct Member {
     pub(super) optional: bool,
 }
 
+impl Member {
+    /// Tells whether it is other on the wire, or anything in it may be.
+    pub(super) fn changes(&self) -> bool {
+        self.optional || self.name != self.wire || self.plan != SAME
+    }
+}
+
 /// What becomes of the properties that are not declared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Rest {

@@ -17,6 +17,14 @@ pub(super) struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// Tells whether anything fits.
+    pub(super) fn is_anything(&self) -> bool {
+        match self.json {
+            Json::Object(entries) => entries.is_empty(),
+            json => matches!(json, Json::Bool(true)),
+        }
+    }
+
     pub(super) fn new(json: &'a Json<'a>) -> Self {
         Self { json, bare: false }
     }
@@ -33,7 +41,7 @@ pub(super) struct View<'a> {
 /// What an object may have beside its properties.
 #[derive(Clone, Debug)]
 pub(super) enum Others<'a> {
-    /// Anything, said or unsaid.
+    /// Anything, as nothing is said of it.
     Open,
     Closed,
     Of(Vec<Piece<'a>>),
@@ -138,7 +146,7 @@ impl<'a> View<'a> {
         for value in self.values("additionalProperties") {
             match value {
                 Json::Bool(false) => return Others::Closed,
-                Json::Object(entries) if !entries.is_empty() => of.push(Piece::new(value)),
+                Json::Object(_) | Json::Bool(true) => of.push(Piece::new(value)),
                 _ => {}
             }
         }

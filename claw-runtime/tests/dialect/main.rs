@@ -7,6 +7,7 @@ mod keywords;
 mod offers;
 mod properties;
 mod public;
+mod turn;
 
 use claw_runtime::dialect::{Dialect, Lowered};
 use claw_runtime::schema::{Coerce, Schema, Unknown, validate};

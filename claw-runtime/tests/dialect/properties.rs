@@ -70,6 +70,15 @@ fn fitting() -> BoxedStrategy<(Value, Value)> {
                 value
             )),
             tagged(inner.clone()),
+            (object(inner.clone()), inner.clone(), any::<bool>()).prop_map(
+                |((mut schema, mut value), (rest, other), present)| {
+                    schema["additionalProperties"] = rest;
+                    if present {
+                        value["further one"] = other;
+                    }
+                    (schema, value)
+                }
+            ),
             tree(inner.clone()),
             object(inner),
         ]
@@ -324,14 +333,8 @@ fn hostile_schemas_take_bounded_work() {
                     dialect.name
                 );
             }
-            println!(
-                "{} {:?} {}",
-                dialect.name,
-                start.elapsed(),
-                &schema.to_string()[..60]
-            );
             assert!(
-                start.elapsed().as_secs() < 100,
+                start.elapsed().as_secs() < 30,
                 "{}: {:?}",
                 dialect.name,
                 start.elapsed()

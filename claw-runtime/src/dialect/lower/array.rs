@@ -80,7 +80,10 @@ impl<'a> Lowering<'a> {
         } else {
             self.lose("prefixItems", Change::Described);
             let order: Vec<String> = lows[..places.len()].iter().map(brief).collect();
-            let item = self.alternatives(lows);
+            let item = match self.one_enumeration(&lows) {
+                Some(low) => low.closed("").into_json(),
+                None => self.alternatives(lows),
+            };
             let mut low = array_of(item);
             low.notes.push(format!("in order: {}", order.join(", ")));
             low

@@ -4,32 +4,30 @@
 //! of its values and put together of the few forms the dialect has. The root is an object in both.
 
 mod array;
+mod low;
 mod object;
+mod refs;
 mod scalar;
 mod union;
 mod written;
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
+
+use low::{Low, Members};
 
 use super::keywords::Keywords;
 use super::plan::{Branch, Defined, Id, Op, Plan, SAME};
 use super::shape::{Kinds, Look, Shape, Side};
 use super::view::{Piece, View};
-use super::{Any, Census, Change, Dialect, Loss, Lowered, Null, Refs, Refused, words};
+use super::{Any, Census, Change, Dialect, Loss, Lowered, Refused, words};
 use crate::schema::json::Json;
-use crate::schema::{reader, resolve};
+use crate::schema::reader;
 
 /// Deepest nesting of schemas. Each level may become six levels of JSON, of which readers take 128.
 const DEPTH: usize = 20;
 /// Most schemas that are looked at.
 const FUEL: usize = 20_000;
-/// How often a definition is put into itself before it ends as JSON text.
-const UNROLLED: usize = 3;
-/// Most schemas that are merged into one.
-const MERGED: usize = 256;
 /// Most losses that are reported.
 const LOSSES: usize = 1_000;
 /// How often the pass is repeated for unions whose branches cannot be told apart.
@@ -38,9 +36,6 @@ const PASSES: usize = 8;
 const BRANCHES: usize = 100;
 /// Steps that telling branches apart may take.
 const LOOKS: usize = 200_000;
-
-/// The members of a schema object.
-type Members = Vec<(Cow<'static, str>, Json<'static>)>;
 
 pub(super) fn lower(dialect: &Dialect, schema: &str) -> Result<Lowered, Refused> {
     let read = reader::read(schema);
@@ -67,18 +62,6 @@ pub(super) fn lower(dialect: &Dialect, schema: &str) -> Result<Lowered, Refused>
             plan,
         });
     }
-}
-
-/// A lowered schema whose description is still to be written.
-#[derive(Clone, Debug)]
-struct Low {
-    members: Members,
-    /// What is to be said in the description.
-    notes: Vec<String>,
-    plan: Id,
-    /// The outline of the canonical values, and of what stands for them on the wire.
-    own: Arc<Shape>,
-    wire: Arc<Shape>,
 }
 
 struct Lowering<'a> {
@@ -136,7 +119,7 @@ impl<'a> Lowering<'a> {
             };
             definitions.push((name.into(), Json::Object(low.members)));
         }
-        let used = used(&root.members, &definitions);
+        let used = refs::used(&root.members, &definitions);
         definitions.retain(|(name, _)| used.contains(name.as_ref()));
         if !definitions.is_empty() {
             root.members
@@ -224,101 +207,6 @@ impl<'a> Lowering<'a> {
         low.members
             .extend(kept.map(|default| ("default".into(), default)));
         low
-    }
-
-    /// Reads schemas, what they refer to and what their `allOf` holds as one. `None` when that goes round in circles.
-    fn merge(&mut self, pieces: Vec<Piece<'a>>, entered: &mut Vec<usize>) -> Option<View<'a>> {
-        let mut view = View::default();
-        let mut seen = HashSet::new();
-        let mut open: VecDeque<Piece<'a>> = pieces.into();
-        while let Some(piece) = open.pop_front() {
-            let address = std::ptr::from_ref(piece.json).addr();
-            if !seen.insert(address) || seen.len() > MERGED {
-                continue;
-            }
-            match piece.json {
-                Json::Bool(false) => view.never = true,
-                Json::Object(_) => view.pieces.push(piece),
-                _ => continue,
-            }
-            if let Some(reference) = piece.json.member("$ref").and_then(Json::as_str) {
-                match resolve(self.document, reference) {
-                    Some(target) => {
-                        let address = std::ptr::from_ref(target).addr();
-                        let count = self.around.entry(address).or_default();
-                        if *count >= UNROLLED {
-                            return None;
-                        }
-                        *count += 1;
-                        entered.push(address);
-                        open.push_back(Piece::new(target));
-                    }
-                    None => self.lose("$ref", Change::Dropped),
-                }
-            }
-            let all = piece.json.member("allOf").and_then(Json::as_array);
-            open.extend(all.into_iter().flatten().map(Piece::new));
-        }
-        Some(view)
-    }
-
-    /// Keeps a reference that stands alone, where the dialect has them.
-    fn reference(&mut self, pieces: &[Piece<'a>]) -> Option<Low> {
-        let [piece] = pieces else {
-            return None;
-        };
-        if self.dialect.refs == Refs::Inlined {
-            return None;
-        }
-        let asks = |(name, _): (&str, _)| match Keywords::named(name) {
-            Some(Keywords::REF | Keywords::DESCRIPTION | Keywords::DEFAULT | Keywords::DEFS) => {
-                false
-            }
-            Some(keyword) => !Keywords::REMARKS.has(keyword),
-            None => false,
-        };
-        if piece.json.entries().any(asks) {
-            return None;
-        }
-        let reference = piece.json.member("$ref")?.as_str()?;
-        let target = resolve(self.document, reference)?;
-        let at = self.definition(target, reference);
-        let pointer = format!("#/$defs/{}", self.definitions[at].name);
-        Some(Low {
-            members: vec![("$ref".into(), Json::String(pointer.into()))],
-            notes: Vec::new(),
-            plan: self.plan.add(Op::Defined(at)),
-            own: Shape::defined(at),
-            wire: Shape::defined(at),
-        })
-    }
-
-    /// Returns the place of a definition, naming and queueing it when it is new.
-    fn definition(&mut self, target: &'a Json<'a>, reference: &str) -> usize {
-        let address = std::ptr::from_ref(target).addr();
-        if let Some(at) = self.places.get(&address) {
-            return *at;
-        }
-        let last = reference.rsplit(['/', '#']).next().unwrap_or_default();
-        let mut stem: String = last
-            .chars()
-            .filter(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '-'))
-            .take(40)
-            .collect();
-        if stem.is_empty() {
-            stem.push_str("root");
-        }
-        let at = self.definitions.len();
-        let taken = self.definitions.iter().any(|other| other.name == stem);
-        let name = if taken { format!("{stem}-{at}") } else { stem };
-        self.definitions.push(Definition {
-            name,
-            schema: target,
-        });
-        self.plan.defs.push(Defined::default());
-        self.places.insert(address, at);
-        self.open.push_back(at);
-        at
     }
 
     fn typed(&mut self, view: &View<'a>, depth: usize) -> Low {
@@ -448,36 +336,6 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lets a schema take `null` too, in both forms.
-    fn or_null(&mut self, low: Low) -> Low {
-        let own = low.own.or_null();
-        Low {
-            own,
-            ..self.null_on_the_wire(low)
-        }
-    }
-
-    /// Lets the wire form of a schema be `null`.
-    fn null_on_the_wire(&self, mut low: Low) -> Low {
-        if low.members.is_empty() || low.takes_null() {
-            return low;
-        }
-        low.wire = low.wire.or_null();
-        let one_type = match low.member("type") {
-            Some(Json::String(name)) => Some(name.clone()),
-            _ => None,
-        };
-        match (self.dialect.null, one_type) {
-            (Null::Nullable, _) => low.members.push(("nullable".into(), Json::Bool(true))),
-            (Null::Types, Some(name)) => low.type_or_null(name),
-            (Null::ScalarTypes, Some(name)) if !matches!(&*name, "object" | "array") => {
-                low.type_or_null(name);
-            }
-            _ => low.branch_or_null(),
-        }
-        low
-    }
-
     fn lose(&mut self, keyword: &str, change: Change) {
         let loss = Loss {
             pointer: self.pointer.clone(),
@@ -507,37 +365,6 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the names of the definitions that are referred to, from the root or from one that is.
-fn used(root: &Members, definitions: &Members) -> HashSet<String> {
-    fn look<'j>(json: &'j Json<'static>, names: &mut Vec<&'j str>) {
-        match json {
-            Json::Array(items) => items.iter().for_each(|item| look(item, names)),
-            Json::Object(members) => {
-                for (name, value) in members {
-                    match value {
-                        Json::String(text) if name == "$ref" => {
-                            names.extend(text.strip_prefix("#/$defs/"));
-                        }
-                        value => look(value, names),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut used = HashSet::new();
-    let mut open = Vec::new();
-    root.iter().for_each(|(_, json)| look(json, &mut open));
-    while let Some(name) = open.pop() {
-        if used.insert(name.to_owned())
-            && let Some((_, json)) = definitions.iter().find(|(known, _)| known == name)
-        {
-            look(json, &mut open);
-        }
-    }
-    used
-}
-
 /// What a schema says to readers.
 #[derive(Clone, Copy)]
 struct Said<'a> {
@@ -557,99 +384,5 @@ impl<'a> Said<'a> {
                 .unwrap_or_default(),
             default: values("default").find(|value| !matches!(value, Json::Null)),
         }
-    }
-}
-
-impl Low {
-    fn new(members: Members, kinds: Kinds) -> Self {
-        Self {
-            members,
-            notes: Vec::new(),
-            plan: SAME,
-            own: Arc::new(Shape::of(kinds)),
-            wire: Arc::new(Shape::of(kinds)),
-        }
-    }
-
-    fn typed(name: &str, kinds: Kinds) -> Self {
-        let name = Json::String(name.to_owned().into());
-        Self::new(vec![("type".into(), name)], kinds)
-    }
-
-    fn member(&self, name: &str) -> Option<&Json<'static>> {
-        let mut members = self.members.iter();
-        members
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value)
-    }
-
-    fn takes_null(&self) -> bool {
-        let is_null = |value: &Json<'_>| value.as_str() == Some("null");
-        match self.member("type") {
-            Some(Json::Array(names)) if names.iter().any(is_null) => return true,
-            Some(name) if is_null(name) => return true,
-            _ => {}
-        }
-        let branches = self.member("anyOf").and_then(Json::as_array);
-        let of_null = |branch: &Json<'_>| branch.member("type").is_some_and(is_null);
-        branches.is_some_and(|all| all.iter().any(of_null)) || self.member("nullable").is_some()
-    }
-
-    fn type_or_null(&mut self, name: Cow<'static, str>) {
-        for (keyword, value) in &mut self.members {
-            match (keyword.as_ref(), value) {
-                ("type", value) => {
-                    let null = Json::String("null".into());
-                    *value = Json::Array(vec![Json::String(name.clone()), null]);
-                }
-                ("enum", Json::Array(members)) => members.push(Json::Null),
-                ("const", value) => {
-                    let only = std::mem::replace(value, Json::Null);
-                    *value = Json::Array(vec![only, Json::Null]);
-                    *keyword = "enum".into();
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Adds a branch for `null`; what describes the whole stays outside.
-    fn branch_or_null(&mut self) {
-        let null = Json::Object(vec![("type".into(), Json::String("null".into()))]);
-        for (keyword, value) in &mut self.members {
-            if let ("anyOf", Json::Array(branches)) = (keyword.as_ref(), value) {
-                branches.push(null);
-                return;
-            }
-        }
-        let is_outside = |name: &str| matches!(name, "description" | "default");
-        let (outside, inside): (Members, Members) = std::mem::take(&mut self.members)
-            .into_iter()
-            .partition(|(name, _)| is_outside(name));
-        let branches = Json::Array(vec![Json::Object(inside), null]);
-        self.members.push(("anyOf".into(), branches));
-        self.members.extend(outside);
-    }
-
-    /// Writes the description, with what moved there.
-    fn closed(mut self, description: &str) -> Self {
-        let text = words::joined(description, &self.notes);
-        self.notes.clear();
-        if text.is_empty() {
-            return self;
-        }
-        if self.member("$ref").is_some() {
-            // Nothing may stand beside a reference.
-            let inside = Json::Object(std::mem::take(&mut self.members));
-            self.members
-                .push(("anyOf".into(), Json::Array(vec![inside])));
-        }
-        self.members
-            .push(("description".into(), Json::String(text.into())));
-        self
-    }
-
-    fn into_json(self) -> Json<'static> {
-        Json::Object(self.members)
     }
 }

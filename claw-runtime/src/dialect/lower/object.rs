@@ -116,6 +116,7 @@ impl<'a> Lowering<'a> {
             return self.fields(view, fields, depth);
         }
         match fields.others {
+            Others::Of(pieces) if pieces.iter().all(Piece::is_anything) => self.free(view),
             Others::Of(pieces) => self.map(view, pieces, depth),
             Others::Open if !view.has("properties") => self.free(view),
             _ => self.fields(view, fields, depth),
@@ -167,14 +168,12 @@ impl<'a> Lowering<'a> {
                 is_required || null_is_absent,
                 low.wire.clone(),
             ));
-            if on_wire != name || null_is_absent || low.plan != super::SAME {
-                members.push(Member {
-                    name: name.to_owned(),
-                    wire: on_wire.clone(),
-                    plan: low.plan,
-                    optional: null_is_absent,
-                });
-            }
+            members.push(Member {
+                name: name.to_owned(),
+                wire: on_wire.clone(),
+                plan: low.plan,
+                optional: null_is_absent,
+            });
             written.push((on_wire.into(), low.into_json()));
         }
         let is_closed = matches!(others, Others::Closed);
@@ -198,6 +197,9 @@ impl<'a> Lowering<'a> {
         let counts = ["minProperties", "maxProperties"];
         self.counted(view, counts, counts, "property", &mut low);
         let rest = beside.rest;
+        if rest == Rest::Values(super::SAME) {
+            members.retain(Member::changes);
+        }
         low.plan = self.plan.add(Op::Object { members, rest });
         low.own = object_of(own, is_closed, beside.own);
         low.wire = object_of(wire, wire_is_closed, beside.wire);
@@ -260,6 +262,9 @@ impl<'a> Lowering<'a> {
         });
         let (plan, own) = (low.plan, Some(low.own.clone()));
         if self.dialect.maps == Maps::Kept {
+            if low.members.is_empty() && self.dialect.typed {
+                return Beside::only(None);
+            }
             return Beside {
                 rest: Rest::Values(plan),
                 own,

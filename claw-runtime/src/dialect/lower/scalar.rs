@@ -1,5 +1,6 @@
 //! Strings, numbers and enumerations.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Low, Lowering, Members};
@@ -189,6 +190,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Returns the keyword that lists the only values there are.
+    pub(super) fn members(
+        &self,
+        mut members: Vec<Json<'static>>,
+    ) -> (Cow<'static, str>, Json<'static>) {
+        if members.len() == 1 && self.keeps(Keywords::CONST) {
+            return ("const".into(), members.swap_remove(0));
+        }
+        ("enum".into(), Json::Array(members))
+    }
+
     fn listed(&mut self, members: &[&'a Json<'a>], name: &str, kind: Kinds) -> Low {
         let mut low = Low::typed(name, kind);
         let allowed = match self.dialect.enums {
@@ -204,15 +216,8 @@ impl<'a> Lowering<'a> {
             }
             return low;
         }
-        let own = |member: &&Json<'a>| (*member).clone().into_owned();
-        low.members.push(match members {
-            [only] if self.keeps(Keywords::CONST) => ("const".into(), own(only)),
-            _ => {
-                let mut listed: Vec<Json<'static>> = Vec::with_capacity(members.len());
-                listed.extend(members.iter().map(own));
-                ("enum".into(), Json::Array(listed))
-            }
-        });
+        let own = members.iter().map(|member| (*member).clone().into_owned());
+        low.members.push(self.members(own.collect()));
         let shape = Arc::new(Shape {
             members: Some(members.iter().map(|member| canonical(member)).collect()),
             ..Shape::of(kind)

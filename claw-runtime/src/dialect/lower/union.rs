@@ -1,12 +1,15 @@
 //! Unions.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::scalar::as_enumeration;
 use super::{Low, Lowering, Said};
-use crate::dialect::Change;
 use crate::dialect::keywords::Keywords;
 use crate::dialect::plan::{Branch, Op};
-use crate::dialect::shape::{Kinds, Shape};
+use crate::dialect::shape::{Kinds, Shape, canonical};
 use crate::dialect::view::{Piece, View};
+use crate::dialect::{Change, words};
 use crate::schema::json::Json;
 
 impl<'a> Lowering<'a> {
@@ -170,7 +173,7 @@ impl<'a> Lowering<'a> {
     /// Returns the schema of a value that fits any of these, each of which once.
     pub(super) fn alternatives(&mut self, lows: Vec<Low>) -> Json<'static> {
         let mut schemas: Vec<Json<'static>> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for low in lows {
             let schema = low.into_json();
             if matches!(&schema, Json::Object(members) if members.is_empty()) {
@@ -187,33 +190,42 @@ impl<'a> Lowering<'a> {
     }
 
     /// Makes one enumeration of branches that each list values of one type: documented enums come so.
-    fn one_enumeration(&mut self, lows: &[Low]) -> Option<Low> {
-        let (name, _) = as_enumeration(&lows[0].members)?;
-        let mut members = Vec::new();
+    pub(super) fn one_enumeration(&self, lows: &[Low]) -> Option<Low> {
+        let [first, _, ..] = lows else {
+            return None;
+        };
+        let (name, _) = as_enumeration(&first.members)?;
+        let mut members: Vec<Json<'static>> = Vec::new();
+        let mut texts = Vec::new();
         let mut notes = Vec::new();
         for low in lows {
             let (other, listed) = as_enumeration(&low.members)?;
             if other != name {
                 return None;
             }
-            if let (Some(text), [only]) = (low.member("description"), listed.as_slice()) {
-                let text = text.as_str().unwrap_or_default();
-                notes.push(format!(
-                    "{}: {}",
-                    super::words::value(only),
-                    super::words::clip(text)
-                ));
+            match (low.member("description").and_then(Json::as_str), &*listed) {
+                (None, _) => {}
+                (Some(text), [only]) => {
+                    notes.push(format!("{}: {}", words::value(only), words::clip(text)));
+                }
+                // Its words are about some of the values only.
+                (Some(_), _) => return None,
             }
-            members.extend(listed.into_iter().cloned());
+            for member in listed {
+                let text = canonical(member);
+                if !texts.contains(&text) {
+                    texts.push(text);
+                    members.push(member.clone());
+                }
+            }
         }
         let kind = Kinds::named(name)?;
         let mut low = Low::typed(name, kind);
-        let texts = members.iter().map(crate::dialect::shape::canonical);
-        let shape = std::sync::Arc::new(Shape {
-            members: Some(texts.collect()),
+        let shape = Arc::new(Shape {
+            members: Some(texts),
             ..Shape::of(kind)
         });
-        low.members.push(("enum".into(), Json::Array(members)));
+        low.members.push(self.members(members));
         low.notes = notes;
         low.own = shape.clone();
         low.wire = shape;

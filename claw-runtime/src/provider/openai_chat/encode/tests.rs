@@ -415,3 +415,49 @@ fn a_request_goes_on_in_the_bytes_of_the_last() {
         last = Some(at);
     }
 }
+
+#[test]
+fn tools_and_earlier_calls_are_written_in_the_dialect() {
+    let handler: crate::tool::Handler = std::sync::Arc::new(|_, _| {
+        Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) })
+    });
+    let spec = crate::tool::Spec::new("a.b".into(), "It.".into());
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false});
+    let tool = crate::tool::Tool::dynamic(spec, schema, handler);
+    let tools = crate::registry::Toolset::new([std::sync::Arc::new(tool)]).expect("one tool");
+    let mut earlier = call("c", "{}");
+    let ContentBlock::ToolCall(of_tool) = &mut earlier else {
+        unreachable!("it is one");
+    };
+    of_tool.name = "a.b".into();
+    let request = Request {
+        model: "m",
+        system: "",
+        messages: &[Message::assistant(vec![earlier])],
+        history: None,
+        tools: Some(&tools),
+        dialect: Dialect::named("deepseek-strict").expect("there is one"),
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        stop: &[],
+    };
+    let body: Value =
+        serde_json::from_slice(&encode(&request, PEER, false)).expect("a body is JSON");
+    let function = &body["tools"][0]["function"];
+    let name = function["name"].as_str().expect("a name");
+    assert!(name.starts_with("a_b_"), "{name}");
+    assert_eq!(
+        function,
+        &json!({
+            "name": name, "description": "It.", "strict": true,
+            "parameters": {
+                "type": "object", "properties": {"n": {"type": ["integer", "null"]}},
+                "required": ["n"], "additionalProperties": false,
+            },
+        })
+    );
+    assert_eq!(
+        body["messages"][0]["tool_calls"][0]["function"],
+        json!({"name": name, "arguments": "{\"n\":null}"})
+    );
+}
