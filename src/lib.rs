@@ -39,6 +39,8 @@
 //! # }
 //! ```
 //!
+//! [Writing tools](guide::writing_tools) is the guide; [compile errors](guide::compile_errors) has each message with its cure.
+//!
 //! # Features
 //!
 //! - `cli` (default): the program behind `main`, its config file and terminal.
@@ -86,6 +88,18 @@ pub use claw_runtime::__private;
 #[doc(inline)]
 pub use claw_runtime::*;
 pub use {serde, serde_json};
+
+/// Guides: how to write tools, and what to do when one does not compile.
+///
+/// Only the documentation has this module.
+#[cfg(doc)]
+pub mod guide {
+    #[doc = include_str!("docs/writing-tools.md")]
+    pub mod writing_tools {}
+
+    #[doc = include_str!("docs/compile-errors.md")]
+    pub mod compile_errors {}
+}
 
 /// What nearly every program with tools imports.
 pub mod prelude {

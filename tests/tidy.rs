@@ -139,3 +139,52 @@ fn the_code_map_names_what_is_there() {
     }
     assert_none("not in ARCHITECTURE.md", missing);
 }
+
+/// A message without what differs from case to case: names in backticks, lists of them, numbers, line breaks.
+fn family(message: &str) -> String {
+    let text = message.split('`').enumerate();
+    let mut text: String = text
+        .map(|(at, piece)| if at % 2 == 1 { "`" } else { piece })
+        .filter(|piece| !piece.is_empty())
+        .collect();
+    while text.contains("`, `") {
+        text = text.replace("`, `", "`");
+    }
+    text.retain(|c| !c.is_ascii_digit());
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_compile_error_has_its_cure_in_the_guide() {
+    let page = fs::read_to_string(Path::new(ROOT).join("src/docs/compile-errors.md")).unwrap();
+    // Messages stand in bold.
+    let explained: Vec<String> = page.split("**").skip(1).step_by(2).map(family).collect();
+    let mut seen = 0;
+    let mut missing = Vec::new();
+    for entry in fs::read_dir(Path::new(ROOT).join("tests/ui/fail")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ext| ext != "stderr") {
+            continue;
+        }
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let Some((_, message)) = line
+                .split_once(": ")
+                .filter(|(kind, _)| kind.starts_with("error"))
+            else {
+                continue;
+            };
+            seen += 1;
+            let message = message
+                .strip_prefix("evaluation panicked: ")
+                .unwrap_or(message);
+            // A near name is told at the end, and is no part of the message.
+            let whole = family(message);
+            let short = family(message.split("; did you mean").next().unwrap_or(message));
+            if !explained.contains(&whole) && !explained.contains(&short) {
+                missing.push(format!("{}: {message}", entry_name(&path)));
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} messages were read");
+    assert_none("not in src/docs/compile-errors.md", missing);
+}
