@@ -108,7 +108,10 @@ async fn tool_journal_and_observer_know_no_dialect() {
         .await
         .unwrap();
     let canonical = json!({"terms": {"a": 1, "b": 2}});
-    assert_eq!(*received.lock().unwrap(), [canonical.clone()]);
+    assert_eq!(
+        received.lock().unwrap().as_slice(),
+        std::slice::from_ref(&canonical)
+    );
     let call = session.messages()[1].calls().next().unwrap();
     assert_eq!(call.name, "math.sum");
     assert_eq!(
