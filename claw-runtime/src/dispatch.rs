@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -92,6 +93,8 @@ pub(crate) async fn run(job: Job) -> Finished {
     let end = if blocking {
         let call = run_blocking(tool, ctx, arguments, abandoned);
         wait(call, timeout, &stop).await
+    } else if tool.is_sync() && Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        run_here(&tool, &ctx, &arguments)
     } else {
         wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
@@ -124,6 +127,21 @@ pub(crate) async fn run(job: Job) -> Finished {
         status,
         content,
         whole,
+    }
+}
+
+/// Runs a pure sync call where the turn runs: on a runtime of one thread a task of its own could not be stopped either, and
+/// would cost the turn a timer and a walk through the scheduler.
+fn run_here(tool: &Tool, ctx: &ToolContext, arguments: &ValidArguments) -> End {
+    match catch_unwind(AssertUnwindSafe(|| tool.call(ctx, arguments))) {
+        Ok(Prepared::Done(outcome)) => End::Returned(outcome),
+        Ok(Prepared::Future(_) | Prepared::Checked) => {
+            End::Returned(Err(ToolError::new("the call was not run")))
+        }
+        Err(payload) => {
+            leave(payload);
+            End::Panicked
+        }
     }
 }
 
