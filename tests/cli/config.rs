@@ -50,7 +50,7 @@ fn a_pattern_that_looks_misspelt_does_not_deny_nothing() {
     ] {
         for list in ["deny", "ask", "allow"] {
             let text = format!("[policy]\n{list} = [\"now\", \"{pattern}\"]");
-            let output = with_config(&text, &["tools", "list"]);
+            let output = with_config(&text, &["--config", "claw.toml", "tools", "list"]);
             let err = err(&output);
             assert_eq!(code(&output), Some(2), "{pattern}");
             let fault = format!("`policy.{list}`: `{pattern}` matches no tool");
@@ -58,7 +58,13 @@ fn a_pattern_that_looks_misspelt_does_not_deny_nothing() {
         }
     }
     let others = "[policy]\ndeny = [\"group:fs\", \"browser_*\", \"group:payments\", \"*\"]";
-    assert_eq!(code(&with_config(others, &["tools", "list"])), Some(0));
+    assert_eq!(
+        code(&with_config(
+            others,
+            &["--config", "claw.toml", "tools", "list"]
+        )),
+        Some(0)
+    );
 }
 
 #[test]
