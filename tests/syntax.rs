@@ -1,10 +1,11 @@
 //! Every key of `#[tool]` and `#[arg]`, `#[tools]` and `# Arguments`: what they leave in the schema, and what they do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::needless_lifetimes)]
 
 use std::sync::Arc;
 
 use claw::message::{ToolCall, text_of};
 use claw::registry::{RegistryError, Toolset};
+use claw::schema::{Coerce, Unknown, validate};
 use claw::tool::{
     Approve, CallInfo, Prepared, Reconciled, StateMap, Tool, ToolContext, ToolEntry, ToolOutput,
     tools,
@@ -497,4 +498,106 @@ fn tools_made_by_a_macro_are_linked() {
         schema(tools.get("made_one").unwrap()),
         json!({"type": "object", "properties": {}, "additionalProperties": false})
     );
+}
+
+/// Writes a lot.
+#[tool(effect = pure, max_output = 20, alias = "speak")]
+fn talk(
+    /// How often.
+    times: usize,
+) -> String {
+    "blah ".repeat(times)
+}
+
+async fn turn(
+    script: Vec<claw::provider::scripted::Answer>,
+    entries: &'static [ToolEntry],
+) -> String {
+    let agent = claw::agent::Agent::builder()
+        .model(Arc::new(claw::provider::Scripted::new(script)), "m")
+        .tools(Toolset::of(entries).unwrap())
+        .build()
+        .unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    session.run("go").await.unwrap();
+    format!("{:?}", session.messages())
+}
+
+#[tokio::test]
+async fn a_call_by_alias_is_kept_under_the_real_name_and_its_output_is_bounded() {
+    use claw::provider::scripted::{calls, says};
+    let script = vec![calls("speak", json!({"times": 30})), says("Done.")];
+    let told = turn(script, claw::tools![talk]).await;
+    assert!(
+        told.contains("name: \"talk\"") && !told.contains("speak"),
+        "{told}"
+    );
+    assert!(told.contains("130 of 150 characters left out"), "{told}");
+}
+
+#[tokio::test]
+async fn a_predicate_decides_on_each_call() {
+    use claw::provider::scripted::{calls, says};
+    let script = vec![
+        calls("pay", json!({"amount": 5}))
+            .and_calls("pay", json!({"amount": 500}))
+            .and_calls("pay", json!({"amount": 0})),
+        says("Done."),
+    ];
+    let told = turn(script, claw::tools![pay]).await;
+    assert_eq!(
+        told.matches("the tool asks before every call").count(),
+        2,
+        "{told}"
+    );
+    assert_eq!(told.matches("\"done\"").count(), 1, "{told}");
+}
+
+/// A crate that nothing here names is a dependency all the same, and its tools are not in the program: that is what
+/// `claw::link!` and `doctor` are for.
+#[test]
+fn a_crate_that_nothing_names_is_not_linked() {
+    assert!(Toolset::linked().unwrap().get("fixture").is_none());
+    assert!(claw::registry::linked_crates().all(|package| package != "claw-fixture-tools"));
+}
+
+/// Is constrained where the fast path checks all of it.
+#[tool(effect = once)]
+fn fast(
+    /// A word.
+    #[arg(pattern = "^[ab]*$", len = 1..=LONGEST)]
+    word: &str,
+    /// Words.
+    #[arg(items(one_of("a", "bb")), len = ..=2)]
+    words: Option<Vec<String>>,
+    /// A day.
+    #[arg(format = "date")]
+    day: Option<String>,
+    /// A number.
+    #[arg(range = -3..MOST as i32, multiple_of = 2)]
+    number: Option<i32>,
+) {
+    let _ = (word, words, day, number);
+}
+
+proptest::proptest! {
+    /// What the fast path takes the slow path takes unchanged, and what it refuses the slow path explains.
+    #[test]
+    fn both_paths_agree(
+        word in "[abc]{0,5}",
+        words in proptest::option::of(proptest::collection::vec("a|bb|c", 0..4)),
+        day in proptest::option::of("2024-(02|13)-(29|30)"),
+        number in proptest::option::of(-5..6_i32),
+    ) {
+        let [entry] = claw::tools![fast] else { panic!("one tool") };
+        let tool = Tool::linked(entry);
+        let mut arguments = json!({"word": word, "words": words, "day": day, "number": number});
+        arguments.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        let text = arguments.to_string();
+        let quick = (entry.shim)(None, &text).is_ok();
+        for policy in [Coerce::Strict, Coerce::Safe] {
+            let slow = validate(tool.schema(), &text, policy, Unknown::Refuse);
+            proptest::prop_assert_eq!(slow.is_ok(), quick, "{}: {:?}", text, slow);
+        }
+    }
 }

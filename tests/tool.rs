@@ -215,3 +215,77 @@ fn a_foreign_type_says_what_is_wrong_with_it() {
         "/value: missing field `n` at line 1 column 2 at byte 9"
     );
 }
+
+/// A unit.
+#[derive(claw::ToolInput, Debug)]
+enum Unit {
+    /// Degrees of Celsius.
+    Celsius,
+    /// Degrees of Fahrenheit.
+    Fahrenheit,
+}
+
+/// Takes what hand-made type mappers got wrong.
+#[tool(effect = pure)]
+fn shapes(
+    /// A unit.
+    unit: Unit,
+    /// Counts by name.
+    counts: std::collections::HashMap<String, u32>,
+    /// A pair.
+    pair: (u8, String),
+    /// Units.
+    units: Vec<Unit>,
+    /// A parameter that is named as a keyword of schemas.
+    format: Option<u64>,
+) -> String {
+    format!("{unit:?} {counts:?} {pair:?} {units:?} {format:?}")
+}
+
+/// [T] rig#1576, rust-sdk#354, dcdpr/jp#998, VelesDB#1285, strands-agents#1151, longbridge-mcp#61.
+#[test]
+fn every_type_has_its_own_schema() {
+    let schema = schema(&only(claw::tools![shapes]));
+    let unit = json!({"type": "string", "enum": ["Celsius", "Fahrenheit"]});
+    let properties = &schema["properties"];
+    assert_eq!(properties["unit"]["enum"], unit["enum"]);
+    assert_eq!(properties["units"]["items"], unit);
+    assert_eq!(
+        properties["counts"]["additionalProperties"],
+        json!({"type": "integer", "minimum": 0, "maximum": u32::MAX})
+    );
+    assert_eq!(
+        properties["pair"]["prefixItems"][1],
+        json!({"type": "string"})
+    );
+    assert_eq!(
+        properties["format"],
+        json!({"type": "integer", "minimum": 0,
+            "description": "A parameter that is named as a keyword of schemas."})
+    );
+    assert_eq!(
+        schema["required"],
+        json!(["unit", "counts", "pair", "units"])
+    );
+}
+
+/// Fails as applications do.
+#[tool(effect = pure)]
+async fn fails_anyhow() -> anyhow::Result<()> {
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    anyhow::bail!("no luck")
+}
+
+/// Fails as libraries do.
+#[tool(effect = pure)]
+fn fails_boxed() -> Result<u8, Box<dyn std::error::Error + Send + Sync>> {
+    Err("no luck".into())
+}
+
+/// [T] rig#1015: any error with a text; fastmcp_rust#43: timers work under a current-thread runtime.
+#[tokio::test]
+async fn any_error_with_a_text_is_told() {
+    for entries in [claw::tools![fails_anyhow], claw::tools![fails_boxed]] {
+        assert_eq!(call(&only(entries), "").await.unwrap_err(), "no luck");
+    }
+}

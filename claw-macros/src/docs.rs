@@ -17,6 +17,8 @@ pub(crate) struct Docs {
     pub(crate) text: String,
     /// The bullets of `# Arguments`.
     pub(crate) arguments: Vec<Argument>,
+    /// Whether a part of it cannot be read, so that descriptions may be missing for that reason alone.
+    pub(crate) faulty: bool,
 }
 
 /// A bullet of `# Arguments`.
@@ -45,6 +47,7 @@ pub(crate) fn sections(attrs: &[Attribute], errors: &mut Errors) -> Docs {
             let lower = heading.to_lowercase();
             let misspelt = !nearest(&lower, &["arguments"]).is_empty();
             if !inside && (misspelt || ALMOST.contains(&lower.as_str())) {
+                docs.faulty = true;
                 errors.push(
                     span,
                     format_args!("`# {heading}` is read by nobody; write `# Arguments` with a line `- name: …` each"),
@@ -77,10 +80,13 @@ impl Docs {
                     span,
                     text: text.to_owned(),
                 }),
-                None => errors.push(
-                    span,
-                    "expected an argument and what it is: write `- name: …`",
-                ),
+                None => {
+                    self.faulty = true;
+                    errors.push(
+                        span,
+                        "expected an argument and what it is: write `- name: …`",
+                    );
+                }
             }
         } else if let Some(argument) = self.arguments.last_mut() {
             argument.text.push('\n');

@@ -12,6 +12,7 @@ mod keys;
 mod literal;
 mod pattern;
 mod property;
+mod range;
 mod rules;
 mod tool;
 mod tools;

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::visit_mut::VisitMut;
+use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ExprLit, Lit, Type};
 
 use crate::arg::{Arg, Default};
@@ -123,14 +123,13 @@ impl Property {
 
     /// Tells whether a default or an example has a value that the compiler cannot hold against the whole schema.
     pub(crate) fn needs_test(&self) -> bool {
-        let values = match &self.arg.default {
-            Some(Default::Value(value)) => Some(value),
-            _ => None,
+        let rules = &self.arg.rules;
+        let default = match &self.arg.default {
+            Some(Default::Value(value)) if Literal::of(value).is_some() => rules.need_run_time(),
+            Some(_) => !rules.is_empty(),
+            None => false,
         };
-        let unknown = |value: &Expr| Literal::of(value).is_none();
-        matches!(self.arg.default, Some(Default::OfType(_)))
-            || self.arg.example.is_some()
-            || values.is_some_and(unknown)
+        default || self.arg.example.is_some()
     }
 
     /// Returns the assertion that a literal is a value of this property; `what` says which.
@@ -155,11 +154,33 @@ impl Property {
         self.arg.rules.bounds(p)
     }
 
-    /// Returns the assertions that only the type system can decide: whether constraints and literals fit the type.
+    /// Returns the assertions that only the type system can decide: whether constraints fit the type.
     pub(crate) fn constraints(&self, p: &TokenStream) -> Vec<TokenStream> {
         let via = self.via(p);
         let what = format!("`{}`", self.name);
-        let mut out = self.arg.rules.assertions(&quote!(#via.source), &what, p);
+        self.arg.rules.assertions(&quote!(#via.source), &what, p)
+    }
+
+    /// Returns the assertion that a type does not nest deeper than every provider takes, for one that nests at all deep.
+    pub(crate) fn nesting(&self, p: &TokenStream) -> Option<TokenStream> {
+        let mut levels = Levels::default();
+        levels.visit_type_mut(&mut self.ty.clone());
+        if levels.deepest < SUSPICIOUS {
+            return None;
+        }
+        let via = self.via(p);
+        let message = format!(
+            "`{}` nests deeper than every provider takes: ten levels, the arguments themselves included; flatten it, or split the tool",
+            self.name
+        );
+        Some(quote_spanned! {self.ty.span()=>
+            ::core::assert!(#p::nests_portably(#via.source), #message)
+        })
+    }
+
+    /// Returns the assertions that literals fit the type and the constraints.
+    pub(crate) fn literals(&self, p: &TokenStream) -> Vec<TokenStream> {
+        let mut out = Vec::new();
         if let Some(example) = &self.arg.example {
             out.extend(self.fits(example, "example", p));
         }
@@ -311,6 +332,25 @@ pub(crate) fn elided(ty: &Type) -> Type {
     let mut ty = ty.clone();
     ElideLifetimes.visit_type_mut(&mut ty);
     ty
+}
+
+/// How many types within types are worth an assertion.
+const SUSPICIOUS: usize = 8;
+
+/// Counts types within types.
+#[derive(Default)]
+struct Levels {
+    level: usize,
+    deepest: usize,
+}
+
+impl VisitMut for Levels {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        self.level += 1;
+        self.deepest = self.deepest.max(self.level);
+        visit_mut::visit_type_mut(self, ty);
+        self.level -= 1;
+    }
 }
 
 /// Replaces every named lifetime by `'_`: the shim has no lifetime parameters.

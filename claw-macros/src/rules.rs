@@ -3,14 +3,13 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned as _;
-use syn::{Expr, RangeLimits};
+use syn::Expr;
 
 use crate::errors::Errors;
 use crate::keys::{Entry, Value, nearest};
 use crate::literal::{Literal, Number};
 use crate::pattern;
-use crate::property::located;
+use crate::range::Range;
 
 /// The keys of constraints.
 pub(crate) const KEYS: &[&str] = &[
@@ -57,81 +56,6 @@ pub(crate) struct Rules {
 enum OneOf {
     Texts(Vec<String>),
     Numbers(Vec<i128>),
-}
-
-/// A range as written.
-struct Range {
-    min: Option<End>,
-    max: Option<End>,
-    below_max: bool,
-}
-
-/// An end of a range.
-enum End {
-    Known(Number),
-    /// A constant expression.
-    Const(Expr),
-}
-
-impl End {
-    fn of(expr: &Expr) -> Self {
-        match Number::of(expr) {
-            Some(number) => Self::Known(number),
-            None => Self::Const(expr.clone()),
-        }
-    }
-
-    fn known(&self) -> Option<Number> {
-        match self {
-            Self::Known(number) => Some(*number),
-            Self::Const(_) => None,
-        }
-    }
-}
-
-impl Range {
-    /// Reads a range; one number alone is the range of itself.
-    fn of(expr: &Expr) -> Option<Self> {
-        let end = |expr: &Option<Box<Expr>>| expr.as_deref().map(End::of);
-        let range = match expr {
-            Expr::Range(range) => Self {
-                min: end(&range.start),
-                max: end(&range.end),
-                below_max: range.end.is_some() && matches!(range.limits, RangeLimits::HalfOpen(_)),
-            },
-            Expr::Lit(_) | Expr::Path(_) => Self {
-                min: Some(End::of(expr)),
-                max: Some(End::of(expr)),
-                below_max: false,
-            },
-            _ => return None,
-        };
-        let literal = |end: &Option<End>| match end {
-            Some(End::Const(expr)) => !matches!(expr, Expr::Lit(_)),
-            _ => true,
-        };
-        (literal(&range.min) && literal(&range.max)).then_some(range)
-    }
-
-    /// Tells whether no number is in the range, as far as its ends are known here.
-    fn is_empty(&self) -> bool {
-        let known = |end: &Option<End>| end.as_ref().and_then(End::known).map(Number::as_f64);
-        match (known(&self.min), known(&self.max)) {
-            (Some(min), Some(max)) if self.below_max => min >= max,
-            (Some(min), Some(max)) => min > max,
-            _ => false,
-        }
-    }
-
-    /// Tells whether the ends that are known are counts.
-    fn counts(&self) -> bool {
-        let count = |end: &Option<End>| match end.as_ref().and_then(End::known) {
-            Some(Number::Int(int)) => usize::try_from(int).is_ok(),
-            Some(Number::Float(_)) => false,
-            None => true,
-        };
-        count(&self.min) && count(&self.max)
-    }
 }
 
 impl Rules {
@@ -189,17 +113,39 @@ impl Rules {
         true
     }
 
+    /// Tells whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self {
+            range,
+            len,
+            multiple_of,
+            one_of,
+            ..
+        } = self;
+        range.is_none()
+            && len.is_none()
+            && multiple_of.is_none()
+            && one_of.is_none()
+            && self.items.is_none()
+            && !self.need_run_time()
+    }
+
+    /// Tells whether there is one that the compiler cannot hold a literal against.
+    pub(crate) fn need_run_time(&self) -> bool {
+        self.pattern.is_some()
+            || self.format.is_some()
+            || self.unique.is_some()
+            || self
+                .items
+                .as_ref()
+                .is_some_and(|(_, rules)| rules.need_run_time())
+    }
+
     /// Returns why a literal breaks a rule that is known here; the compiler holds it against the others.
     pub(crate) fn fault(&self, literal: &Literal) -> Option<String> {
-        let holds = |range: &Range, value: f64| {
-            let known = |end: &Option<End>| end.as_ref().and_then(End::known).map(Number::as_f64);
-            known(&range.min).is_none_or(|min| min <= value)
-                && known(&range.max)
-                    .is_none_or(|max| value < max || (value <= max && !range.below_max))
-        };
         #[expect(clippy::cast_precision_loss, reason = "counts are small")]
         let counted = |count: usize| match &self.len {
-            Some((_, range)) if !holds(range, count as f64) => {
+            Some((_, range)) if !range.holds(count as f64) => {
                 Some("is outside the declared `len`".to_owned())
             }
             _ => None,
@@ -207,7 +153,7 @@ impl Rules {
         match literal {
             Literal::Number(number) => {
                 if let Some((_, range)) = &self.range
-                    && !holds(range, number.as_f64())
+                    && !range.holds(number.as_f64())
                 {
                     return Some("is outside the declared `range`".to_owned());
                 }
@@ -250,20 +196,20 @@ impl Rules {
         let some = |value: TokenStream| quote!(::core::option::Option::Some(#value));
         if let Some((_, range)) = &self.range {
             if let Some(min) = &range.min {
-                field("min", some(number(min, p)));
+                field("min", some(min.number(p)));
             }
             if let Some(max) = &range.max {
-                field("max", some(number(max, p)));
+                field("max", some(max.number(p)));
                 let below = range.below_max;
                 field("below_max", quote!(#below));
             }
         }
         if let Some((_, range)) = &self.len {
             if let Some(min) = &range.min {
-                field("min_len", some(count(min, false)));
+                field("min_len", some(min.count(false)));
             }
             if let Some(max) = &range.max {
-                field("max_len", some(count(max, range.below_max)));
+                field("max_len", some(max.count(range.below_max)));
             }
         }
         if let Some((_, step)) = self.multiple_of {
@@ -350,8 +296,9 @@ impl Rules {
             "items",
             "an array",
         );
-        let ranged = self.range.as_ref().or(self.len.as_ref());
-        if let (Some((span, _)), Some(bounds)) = (ranged, self.bounds(p)) {
+        // A `len` of literals has been looked at already, and few types bring one of their own.
+        let len = self.len.as_ref().filter(|(_, range)| !range.is_known());
+        if let (Some((span, _)), Some(bounds)) = (self.range.as_ref().or(len), self.bounds(p)) {
             let message = format!(
                 "{what} has no value that keeps to this: put the smaller end first, and stay within the type"
             );
@@ -463,51 +410,9 @@ fn one_of(entry: &Entry, errors: &mut Errors) -> Option<OneOf> {
     }
 }
 
-fn number(end: &End, p: &TokenStream) -> TokenStream {
-    match end {
-        End::Known(number) => number.tokens(p),
-        End::Const(expr) => {
-            let p = located(p, expr.span());
-            quote_spanned!(expr.span()=> #p::NumOf(#expr).num())
-        }
-    }
-}
-
-fn count(end: &End, below: bool) -> TokenStream {
-    let less = usize::from(below);
-    match end {
-        End::Known(number) => {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "known ends of `len` are counts"
-            )]
-            let count = match number {
-                Number::Int(int) => *int as usize,
-                Number::Float(float) => *float as usize,
-            };
-            let count = count - less.min(count);
-            quote!(#count)
-        }
-        End::Const(expr) if below => quote!(#expr - #less),
-        End::Const(expr) => quote!(#expr),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn::parse_quote;
-
-    #[test]
-    fn ranges_keep_their_ends() {
-        let range = |expr: Expr| Range::of(&expr);
-        assert!(range(parse_quote!(10..=5)).unwrap().is_empty());
-        assert!(!range(parse_quote!(1..=MAX)).unwrap().is_empty());
-        assert!(range(parse_quote!(1..=80)).unwrap().counts());
-        assert!(!range(parse_quote!(-1..)).unwrap().counts());
-        assert!(range(parse_quote!("a".."b")).is_none());
-    }
 
     #[test]
     fn a_literal_breaks_the_rule_it_breaks() {

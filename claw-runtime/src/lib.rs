@@ -46,8 +46,16 @@ pub mod turn;
 /// # Ok::<(), claw::registry::RegistryError>(())
 /// ```
 ///
-/// Doc comments are what the model reads: of the function as the tool's description, of each parameter as its own. A
-/// missing one does not compile; `#[arg(description = "")]` says that a name is enough.
+/// Doc comments are what the model reads: of the function as the tool's description, of each parameter as its own. They
+/// may stand in a section of the function's, too, whose names are checked:
+///
+/// ```text
+/// /// # Arguments
+/// ///
+/// /// - `city`: city name, for example `Shanghai`
+/// ```
+///
+/// A missing one does not compile; `#[arg(description = "")]` says that a name is enough.
 ///
 /// # Parameters
 ///
@@ -65,14 +73,19 @@ pub mod turn;
 /// | key | meaning |
 /// |---|---|
 /// | `default`, `default = expr` | stands in when it is left out or `null` |
-/// | `range = 1..=5`, `multiple_of = 5` | bounds of a number |
+/// | `range = 1..=5`, `multiple_of = 5` | bounds of a number; the ends may be constants |
 /// | `len = 1..=80` | bounds of characters, items or members |
-/// | `one_of("a", "b")` | the texts allowed |
+/// | `one_of("a", "b")`, `one_of(1, 2)` | the values allowed |
+/// | `pattern = "^[a-z]+$"` | what a text must match, as both ECMAScript and Rust read it |
+/// | `format = "email"` | what a text must be: `date`, `time`, `date-time`, `email`, `hostname`, `ipv4`, `ipv6`, `uri`, `uuid` |
+/// | `unique`, `items(len = 1..=3)` | no item twice; what each item must keep to |
+/// | `example = value` | a value for the model to learn from |
 /// | `rename = "x"`, `alias = "x"` | its name on the wire, and others it is read under |
 /// | `description = "…"` | instead of the doc comment |
 /// | `secret` | masked in reports, events and approvals |
 ///
-/// Each bound is schema and check at once.
+/// Each bound is schema, check and message at once. Literals of defaults and examples are held against type and bounds by
+/// the compiler; other expressions have the parameter's type, and a generated test holds their values against the schema.
 ///
 /// # The tool
 ///
@@ -81,9 +94,18 @@ pub mod turn;
 /// | `effect = pure \| read \| idempotent \| once` | what a call does to the world; `once` when left out, as it is the careful one |
 /// | `destructive` | a call may destroy something |
 /// | `reads(arg)`, `writes(arg)`, `net(arg)` | arguments that are a path or an address |
-/// | `approve = never \| ask \| always` | instead of what the effect implies |
+/// | `approve = never \| ask \| always \| path` | instead of what the effect implies; a path names a `fn(&ToolCall, &Value) -> Approve` |
+/// | `reconcile = path` | finds out what became of a call whose outcome was lost: an `async fn(&ToolContext, &Value) -> Reconciled` |
+/// | `example(arg = value, …)` | a call for the model to learn from; may come several times |
+/// | `stream` | the function gives a stream: each item is progress, the last one the result |
+/// | `poll` | calling it again and again is no loop, for ten minutes of a turn |
+/// | `open_world` | a call reaches other people or services |
 /// | `name`, `title`, `description`, `group` | texts; by default the function's name and doc comment |
+/// | `alias("old")` | other names a call may use; the journal has the real one |
+/// | `version = 2`, `tags("a", "b")`, `meta(key = literal)` | for people and for the application: see [`Toolset::meta`](registry::Toolset::meta) |
+/// | `hidden` | kept from models |
 /// | `timeout = "10s"` | how long a call may take: `ms`, `s`, `m`, `h` |
+/// | `max_output = 5000` | characters of output that the model reads |
 /// | `blocking`, `parallel` | runs off the async threads; may run beside any other call |
 /// | `secrets("NAME")` | secrets the tool may be given |
 /// | `coerce = strict \| safe \| lenient` | how far arguments may be coerced |
@@ -92,7 +114,12 @@ pub mod turn;
 /// # Results
 ///
 /// `()`, text, [`ToolOutput`](tool::ToolOutput), content blocks, or anything with `serde::Serialize`, which becomes JSON;
-/// each alone or in a `Result` whose error has `Display`.
+/// each alone or in a `Result` whose error has `Display`. A result that is an object of a type with schemars `JsonSchema`
+/// or [`ToolInput`](macro@ToolInput) has an [output schema](tool::Tool::output_schema), too.
+///
+/// # Methods
+///
+/// [`#[tools]`](tool::tools) on an `impl` block makes its `#[tool]` methods tools that work on a value.
 ///
 /// ```compile_fail
 /// # extern crate claw_runtime as claw;

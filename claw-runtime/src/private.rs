@@ -16,6 +16,7 @@ pub use crate::schema::input::{
 pub use crate::schema::literal::{Literal, contexts, fits, may_lack};
 pub use crate::schema::node::{Example, Kind, Named, Node, Preset, Property, Source, Words};
 pub use crate::schema::pattern::{Compiled, Pattern};
+pub use crate::schema::portable::nests_portably;
 pub use crate::schema::slot::{Arg, Known, Owned, Slot, With, members, parse};
 pub use crate::tool::returns::{
     ForeignResult, ForeignValue, NativeResult, NativeValue, OtherResult, OtherValue, Otherwise,

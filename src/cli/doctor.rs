@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use claw_runtime::event::Verdict;
 use claw_runtime::provider::Protocol;
+use claw_runtime::registry::linked_crates;
 
 use super::args::Args;
 use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::setup::{Setup, linked};
 use super::terminal::{ASK, BAD, GOOD, Screen};
-use super::text;
+use super::{text, unlinked};
 use crate::config::{Sources, load};
 use crate::program::Program;
 
@@ -28,6 +29,7 @@ pub(crate) async fn doctor(mut program: Program, args: &Args) -> Result<Exit, Fa
             setup.workspace().map(|it| it.path().display().to_string()),
         );
         report.check("tools", tools(&program, &setup));
+        report.unlinked();
         match model::choose(&setup.config, model).await {
             Ok(choice) => report.model(&setup, &choice).await,
             Err(failure) => report.check("model", Err(failure)),
@@ -127,6 +129,26 @@ impl Report {
         };
         self.check("model", result);
         self.check("protocol", Ok(protocol(setup, choice)));
+    }
+
+    /// Names crates that depend on claw and bring no tool: one that nothing names is left out without a word.
+    fn unlinked(&mut self) {
+        let (Ok(folder), Ok(program)) = (std::env::current_dir(), std::env::current_exe()) else {
+            return;
+        };
+        let program = program.file_stem().unwrap_or_default().to_string_lossy();
+        let missing = unlinked::crates(&folder, &program, &linked_crates().collect());
+        if missing.is_empty() {
+            return;
+        }
+        let names = missing.join("`, `");
+        let line = missing.join(", ").replace('-', "_");
+        self.line(
+            ASK,
+            '!',
+            "not linked",
+            &format!("Cargo.lock has `{names}`, which may have tools and brings none; if they belong here, write `claw::link!({line});`"),
+        );
     }
 
     fn check(&mut self, what: &str, result: Result<String, Failure>) {

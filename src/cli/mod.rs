@@ -20,6 +20,7 @@ mod stamp;
 mod terminal;
 mod text;
 mod tools;
+mod unlinked;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

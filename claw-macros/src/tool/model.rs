@@ -66,7 +66,13 @@ impl Tool {
                 None => faulty.extend(name),
             }
         }
-        document(&mut parameters, &faulty, docs.arguments, errors);
+        document(
+            &mut parameters,
+            &faulty,
+            docs.arguments,
+            docs.faulty,
+            errors,
+        );
         let output = match &function.sig.output {
             ReturnType::Default => None,
             ReturnType::Type(_, ty) => Some(written_out(ty, owner.as_ref())),
@@ -143,11 +149,13 @@ fn named(input: &FnArg) -> Option<Ident> {
     }
 }
 
-/// Gives parameters the descriptions of `# Arguments`; names must be those of parameters.
+/// Gives parameters the descriptions of `# Arguments`; names must be those of parameters. `in_vain` tells that a part of
+/// the section could not be read.
 fn document(
     parameters: &mut [Parameter],
     faulty: &[Ident],
     arguments: Vec<docs::Argument>,
+    mut in_vain: bool,
     errors: &mut Errors,
 ) {
     let names: Vec<String> = parameters
@@ -167,6 +175,7 @@ fn document(
             Some(property) => property.description = Some(argument.text),
             None if faulty.iter().any(|ident| *ident == argument.name) => {}
             None => {
+                in_vain = true;
                 let known: Vec<&str> = names.iter().map(String::as_str).collect();
                 errors.push(
                     argument.span,
@@ -177,6 +186,12 @@ fn document(
                     ),
                 );
             }
+        }
+    }
+    if in_vain {
+        // What is described under a name that is wrong is not undescribed, too.
+        for parameter in parameters {
+            parameter.property.description.get_or_insert_default();
         }
     }
 }

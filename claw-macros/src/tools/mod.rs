@@ -59,13 +59,16 @@ pub(crate) fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
                 .map(|(at, tool)| out::method(tool, &owner, at));
             quote!(#block #(#methods)* #list)
         }
-        Some(errors) => quote! {
-            #block
-            #errors
-            impl #p::Tools for #owner {
-                const TOOLS: &'static [#p::ToolEntry] = &[];
-            }
-        },
+        Some(errors) => {
+            let stub = (block.trait_.is_none() && block.generics.params.is_empty()).then(|| {
+                quote! {
+                    impl #p::Tools for #owner {
+                        const TOOLS: &'static [#p::ToolEntry] = &[];
+                    }
+                }
+            });
+            quote!(#block #errors #stub)
+        }
     }
 }
 
@@ -183,6 +186,7 @@ fn list(owner: &Type, tools: &[Tool], p: &TokenStream) -> TokenStream {
     quote! {
         impl #owner {
             /// The tools of this type.
+            #[allow(unreachable_pub, dead_code)]
             pub const TOOLS: &'static [#p::ToolEntry] = &[#(#entries),*];
         }
         impl #p::Tools for #owner {

@@ -68,7 +68,7 @@ pub fn linked_crates() -> impl Iterator<Item = &'static str> {
 /// Links crates of tools and expects their tools at start: to stand once in the program, for each crate whose tools it
 /// wants and that it does not name otherwise.
 ///
-/// ```ignore
+/// ```text
 /// claw::link!(my_tools, other_tools);
 /// ```
 ///
@@ -78,12 +78,13 @@ pub fn linked_crates() -> impl Iterator<Item = &'static str> {
 #[macro_export]
 macro_rules! link {
     ($($tools:ident),+ $(,)?) => {$(
-        use $tools as _;
         const _: () = {
+            // Naming it is what links it.
+            use $tools::__CLAW_TOOL_CRATE;
             #[$crate::__private::linkme::distributed_slice($crate::__private::__CLAW_CRATES_V1)]
             #[linkme(crate = $crate::__private::linkme)]
             static __EXPECTED: $crate::__private::Mark = $crate::__private::Mark::expected(
-                $tools::__CLAW_TOOL_CRATE,
+                __CLAW_TOOL_CRATE,
                 ::core::file!(),
                 ::core::line!(),
             );

@@ -14,6 +14,7 @@ pub(crate) mod literal;
 pub(crate) mod node;
 pub(crate) mod normalise;
 pub(crate) mod pattern;
+pub(crate) mod portable;
 pub(crate) mod render;
 pub(crate) mod slot;
 mod types;

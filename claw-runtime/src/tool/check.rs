@@ -1,10 +1,11 @@
 //! Holds what a declaration says against itself: defaults and examples must pass the validation that calls pass.
 
 use super::{Body, Tool};
-use crate::schema::{Coerce, Preset, Problem, Unknown, render, validate};
+use crate::schema::{Coerce, Preset, Problem, Unknown, portable, render, validate};
 
 impl Tool {
-    /// Checks that every default and every example of a linked tool keeps to the declared schema.
+    /// Checks a linked tool beyond what the compiler sees: every default and every example keeps to the declared schema,
+    /// and the schema to what every provider takes.
     ///
     /// # Errors
     ///
@@ -13,7 +14,10 @@ impl Tool {
         let Body::Linked(entry) = &self.body else {
             return Ok(());
         };
-        let mut faults = Vec::new();
+        let mut faults = match serde_json::from_str(&self.input_schema()) {
+            Ok(schema) => portable::faults(&schema),
+            Err(error) => vec![error.to_string()],
+        };
         for property in entry.properties {
             for (what, preset) in [("default", property.default), ("example", property.example)] {
                 if let Some(json) = preset.json()
@@ -39,20 +43,14 @@ impl Tool {
         }
     }
 
-    /// Tells whether a default or an example has a value that only run time knows.
+    /// Tells whether a default that only run time knows stands under a constraint.
     pub(crate) fn has_made_values(&self) -> bool {
         let Body::Linked(entry) = &self.body else {
             return false;
         };
-        let made = |preset: &Preset| matches!(preset, Preset::Made(_));
-        entry
-            .properties
-            .iter()
-            .any(|property| made(&property.default) || made(&property.example))
-            || entry
-                .examples
-                .iter()
-                .any(|example| example.iter().any(|(_, preset)| made(preset)))
+        entry.properties.iter().any(|property| {
+            matches!(property.default, Preset::Made(_)) && property.bounds.is_some()
+        })
     }
 
     /// Returns what is wrong with one argument, whatever else the call lacks.

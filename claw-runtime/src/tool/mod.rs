@@ -14,6 +14,40 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::schema::Property;
+/// Makes the `#[tool]` methods of an `impl` block tools of the type: `&self` is the state they work on.
+///
+/// They are not linked by themselves, as they need a value: an agent or a program is given one.
+///
+/// ```
+/// # extern crate claw_runtime as claw;
+/// use claw::agent::Agent;
+/// use claw::tool::tools;
+///
+/// struct Shelf {
+///     notes: Vec<String>,
+/// }
+///
+/// #[tools(group = "notes")]
+/// impl Shelf {
+///     /// Reads a note.
+///     #[tool(effect = read, example(at = 0))]
+///     fn note(
+///         &self,
+///         /// Which one, from 0 on.
+///         at: usize,
+///     ) -> Result<&str, String> {
+///         self.notes.get(at).map(String::as_str).ok_or(format!("there is no note {at}"))
+///     }
+/// }
+///
+/// let shelf = Shelf { notes: vec!["milk".to_owned()] };
+/// let builder = Agent::builder().toolset(shelf);
+/// # let _ = builder;
+/// # assert_eq!(Shelf::TOOLS.len(), 1);
+/// ```
+///
+/// Methods take what functions take, and keys mean what they mean there; `group` and `crate` on the block hold for all of
+/// them. The type gets a constant `TOOLS` and the trait [`Tools`].
 pub use claw_macros::tools;
 pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
 pub use entry::{

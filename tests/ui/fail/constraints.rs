@@ -18,6 +18,8 @@ fn constraints(
     /// A number.
     #[arg(one_of("a"))]
     number: Option<u8>,
+    /// Lists of lists.
+    deep: Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<u8>>>>>>>>>>,
 ) {
     let _ = ctx;
 }

@@ -25,6 +25,8 @@ pub struct Place {
     pub near: Vec<Place>,
 }
 
+const HALF: f64 = 0.5;
+
 /// A tool with everything.
 #[tool(
     name = "everything",
@@ -39,7 +41,14 @@ pub struct Place {
     writes(to),
     net(url),
     secrets("TOKEN"),
-    coerce = lenient
+    coerce = lenient,
+    version = 2,
+    alias("all", "whole"),
+    tags("web"),
+    meta(cost = 1),
+    max_output = 100,
+    open_world,
+    example(from = "a", to = "b", url = "https://c", r#type = ["d"], share = HALF)
 )]
 pub async fn all(
     ctx: &ToolContext,

@@ -178,7 +178,11 @@ fn assertions(tool: &Tool, p: &TokenStream) -> TokenStream {
 
 /// Returns the assertions about literals of examples and about the whole signature; only for a tool without faults.
 fn promises(tool: &Tool, p: &TokenStream) -> TokenStream {
-    let mut out = TokenStream::new();
+    let properties = tool.parameters.iter().map(|parameter| &parameter.property);
+    let mut out: TokenStream = properties
+        .flat_map(|property| property.literals(p).into_iter().chain(property.nesting(p)))
+        .map(|assertion| quote!(const _: () = #assertion;))
+        .collect();
     for (span, entries) in &tool.attr.examples {
         for entry in entries {
             if let (Some(parameter), Some(value)) = (tool.parameter(&entry.key), entry.one()) {
@@ -268,9 +272,8 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
         quote_spanned!(span=> &mut #slot)
     });
     let arguments = each().map(|(parameter, slot)| {
-        let via = parameter.property.via(p);
         let span = syn::spanned::Spanned::span(&parameter.property.ty);
-        let taken = quote_spanned!(span=> (#via.take)(&mut #slot, #ctx)?);
+        let taken = quote_spanned!(span=> #slot.take(#ctx)?);
         if parameter.state {
             quote!(#taken.0)
         } else {
