@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 use super::flatten;
 use super::input::ToolInput;
 use super::node::Property;
-use crate::tool::{Reject, ToolError};
+use crate::tool::{Reject, ToolContext, ToolError};
 
 /// The most properties an object may declare.
 pub(crate) const MOST: usize = 64;
@@ -162,7 +162,7 @@ impl<T> Arg<T> {
     /// # Errors
     ///
     /// Fails when nothing was read.
-    pub fn take(&mut self) -> Result<T, ToolError> {
+    pub fn take(&mut self, _: &ToolContext) -> Result<T, ToolError> {
         self.0.take().ok_or_else(unread)
     }
 }
@@ -207,15 +207,17 @@ pub struct ForeignArg<T> {
     absent: fn() -> Option<T>,
 }
 
-impl<T: DeserializeOwned> ForeignArg<T> {
-    pub(crate) const fn new() -> Self {
+impl<T: DeserializeOwned> Default for ForeignArg<T> {
+    fn default() -> Self {
         Self {
             value: None,
             read: |text| serde_json::from_str(text),
             absent: Self::absent,
         }
     }
+}
 
+impl<T: DeserializeOwned> ForeignArg<T> {
     /// Returns the value serde makes when there is none.
     pub(crate) fn absent() -> Option<T> {
         T::deserialize(Nothing).ok()
@@ -235,7 +237,7 @@ impl<T> ForeignArg<T> {
     /// # Errors
     ///
     /// Fails when nothing was read.
-    pub fn take(&mut self) -> Result<T, ToolError> {
+    pub fn take(&mut self, _: &ToolContext) -> Result<T, ToolError> {
         self.value.take().ok_or_else(unread)
     }
 }
@@ -278,20 +280,6 @@ impl<'de> Deserializer<'de> for Nothing {
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
         newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-/// The place of a parameter that no argument fills.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Injected;
-
-impl<'de> Slot<'de> for Injected {
-    fn read(&mut self, cursor: &mut Cursor<'de>, _: Option<&Bounds>) -> Result<(), Reject> {
-        Err(cursor.reject("unknown parameter"))
-    }
-
-    fn finish(&mut self) -> bool {
-        true
     }
 }
 
