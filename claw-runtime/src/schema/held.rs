@@ -3,7 +3,7 @@
 //! Each gives its value by a method of its own named `take`, as [`Arg`] does. The shim calls it without asking the type
 //! system again what the parameter is: that question is most of what a tool costs to compile.
 
-use std::any::{Any, type_name};
+use std::any::Any;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::bounds::Bounds;
 use super::cursor::Cursor;
 use super::input::{State, ToolInput};
+use super::node::Property;
 use super::slot::{Arg, Read, Slot};
-use crate::tool::{Reject, ToolContext, ToolError};
+use crate::tool::{Need, Prepared, Reject, ToolContext, ToolError};
 
 /// The place for a value that the tool borrows while it runs.
 #[derive(Debug)]
@@ -48,47 +49,58 @@ impl<'de, T: Read<'de>> Slot<'de> for Lent<T> {
 
 impl Lent<Cow<'_, str>> {
     /// Returns the text.
-    ///
-    /// # Errors
-    ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self, _: &ToolContext) -> Result<&str, ToolError> {
-        self.0.value().map(|text| &**text)
+    pub fn take(&mut self, _: &ToolContext) -> &str {
+        self.0.value()
     }
 }
 
 impl Lent<Option<Cow<'_, str>>> {
     /// Returns the text, where there is one.
-    ///
-    /// # Errors
-    ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self, _: &ToolContext) -> Result<Option<&str>, ToolError> {
-        self.0.value().map(Option::as_deref)
+    pub fn take(&mut self, _: &ToolContext) -> Option<&str> {
+        self.0.value().as_deref()
     }
 }
 
 impl Lent<Vec<Cow<'_, str>>> {
     /// Returns the texts.
-    ///
-    /// # Errors
-    ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self, _: &ToolContext) -> Result<Vec<&str>, ToolError> {
-        let texts = self.0.value()?;
-        Ok(texts.iter().map(|text| &**text).collect())
+    pub fn take(&mut self, _: &ToolContext) -> Vec<&str> {
+        self.0.value().iter().map(|text| &**text).collect()
     }
 }
 
 impl<T: ToolInput> Lent<Vec<T>> {
     /// Returns the items.
-    ///
-    /// # Errors
-    ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self, _: &ToolContext) -> Result<&[T], ToolError> {
-        self.0.value().map(|items| &**items)
+    pub fn take(&mut self, _: &ToolContext) -> &[T] {
+        self.0.value()
     }
+}
+
+/// Returns the context of a call that may run: there is one, and it has the state the tool needs.
+#[inline]
+pub fn ready<'a>(
+    ctx: Option<&'a ToolContext>,
+    properties: &'static [Property],
+) -> Option<&'a ToolContext> {
+    let ctx = ctx?;
+    missing(ctx, properties).is_none().then_some(ctx)
+}
+
+/// Returns what a call gives that is not [`ready`].
+#[cold]
+pub fn unready<'a>(ctx: Option<&ToolContext>, properties: &'static [Property]) -> Prepared<'a> {
+    match ctx.and_then(|ctx| missing(ctx, properties)) {
+        None => Prepared::Checked,
+        Some(need) => Prepared::Done(Err(ToolError::new(format!(
+            "the tool needs `State<{}>`; none was given to the agent",
+            (need.name)()
+        )))),
+    }
+}
+
+#[inline]
+fn missing(ctx: &ToolContext, properties: &'static [Property]) -> Option<Need> {
+    let mut needs = properties.iter().filter_map(|property| property.need);
+    needs.find(|need| !ctx.has_state((need.id)()))
 }
 
 /// Refuses an argument for a parameter that no argument fills.
@@ -102,12 +114,8 @@ pub struct Context;
 
 impl Context {
     /// Returns the context.
-    ///
-    /// # Errors
-    ///
-    /// Never fails.
-    pub fn take<'h>(&mut self, ctx: &'h ToolContext) -> Result<&'h ToolContext, ToolError> {
-        Ok(ctx)
+    pub fn take<'h>(&mut self, ctx: &'h ToolContext) -> &'h ToolContext {
+        ctx
     }
 }
 
@@ -134,16 +142,14 @@ impl<T> Default for StateOf<T> {
 impl<T: Any + Send + Sync> StateOf<T> {
     /// Returns the state.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when the agent has none of this type.
-    pub fn take<'h>(&mut self, ctx: &'h ToolContext) -> Result<State<'h, T>, ToolError> {
-        ctx.state().map(State).ok_or_else(|| {
-            ToolError::new(format!(
-                "the tool needs `State<{}>`; none was given to the agent",
-                type_name::<T>()
-            ))
-        })
+    /// When the agent has none of this type, which [`ready`] has seen before.
+    pub fn take<'h>(&mut self, ctx: &'h ToolContext) -> State<'h, T> {
+        State(
+            ctx.state()
+                .expect("a call without the state it needs is not ready"),
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 use super::flatten;
 use super::input::ToolInput;
 use super::node::Property;
-use crate::tool::{Reject, ToolContext, ToolError};
+use crate::tool::{Reject, ToolContext};
 
 /// The most properties an object may declare.
 pub(crate) const MOST: usize = 64;
@@ -150,26 +150,32 @@ impl<T> Arg<T> {
 
     /// Returns the value by reference.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when nothing was read.
-    pub fn value(&self) -> Result<&T, ToolError> {
-        self.0.as_ref().ok_or_else(unread)
+    /// When nothing was read; parsing refuses that.
+    pub fn value(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => unread(),
+        }
     }
 
     /// Returns the value.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self, _: &ToolContext) -> Result<T, ToolError> {
-        self.0.take().ok_or_else(unread)
+    /// When nothing was read; parsing refuses that.
+    pub fn take(&mut self, _: &ToolContext) -> T {
+        match self.0.take() {
+            Some(value) => value,
+            None => unread(),
+        }
     }
 }
 
 #[cold]
-fn unread() -> ToolError {
-    ToolError::new("an argument was not read")
+fn unread() -> ! {
+    unreachable!("parsing leaves no slot empty")
 }
 
 impl<'de, T: Read<'de>> Slot<'de> for Arg<T> {
@@ -234,11 +240,14 @@ impl<T> ForeignArg<T> {
 
     /// Returns the value.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self, _: &ToolContext) -> Result<T, ToolError> {
-        self.value.take().ok_or_else(unread)
+    /// When nothing was read; parsing refuses that.
+    pub fn take(&mut self, _: &ToolContext) -> T {
+        match self.value.take() {
+            Some(value) => value,
+            None => unread(),
+        }
     }
 }
 
