@@ -165,20 +165,20 @@ impl Property {
     }
 
     /// Returns the assertion that a type does not nest deeper than every provider takes, for one that nests at all deep.
-    pub(crate) fn nesting(&self, p: &TokenStream) -> TokenStream {
+    pub(crate) fn nesting(&self, p: &TokenStream) -> Option<TokenStream> {
         let mut levels = Levels::default();
         levels.visit_type_mut(&mut self.ty.clone());
         if levels.deepest < SUSPICIOUS {
-            return TokenStream::new();
+            return None;
         }
         let via = self.via(p);
         let message = format!(
             "`{}` nests deeper than every provider takes: ten levels, the arguments themselves included; flatten it, or split the tool",
             self.name
         );
-        quote_spanned! {self.ty.span()=>
-            const _: () = ::core::assert!(#p::nests_portably(#via.source), #message);
-        }
+        Some(quote_spanned! {self.ty.span()=>
+            ::core::assert!(#p::nests_portably(#via.source), #message)
+        })
     }
 
     /// Returns the assertions that literals fit the type and the constraints.

@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::bounds::Bounds;
 use super::cursor::Cursor;
+use super::held::{Context, Lent, StateOf};
 use super::node::{Foreign, Kind, Node, Property, Source};
-use super::slot::{Arg, ForeignArg, Injected, Owned, Slot};
-use crate::tool::{Need, Reject, ToolContext, ToolError};
+use super::slot::{Arg, ForeignArg, Owned, Slot};
+use crate::tool::{Need, Reject, ToolContext};
 
 /// A type whose values a model can write.
 ///
@@ -57,22 +58,8 @@ pub trait Param<'h>: Sized {
     /// Where the value comes from.
     const SOURCE: Source;
 
-    /// What is kept while the call runs; `'de` is the life of the call's text.
-    type Held<'de>: Slot<'de>
-    where
-        'de: 'h;
-
-    /// Returns the place for a value to come.
-    fn slot<'de>() -> Self::Held<'de>
-    where
-        'de: 'h;
-
-    /// Returns the value, once the arguments are read.
-    ///
-    /// # Errors
-    ///
-    /// Fails when state is missing.
-    fn take<'de>(held: &'h mut Self::Held<'de>, ctx: &'h ToolContext) -> Result<Self, ToolError>
+    /// What is kept while the call runs; `'de` is the life of the call's text. It gives the value by a method `take`.
+    type Held<'de>: Slot<'de> + Default
     where
         'de: 'h;
 }
@@ -110,93 +97,37 @@ macro_rules! held {
             = $held
         where
             'de: 'h;
-
-        fn slot<'de>() -> Self::Held<'de>
-        where
-            'de: 'h,
-        {
-            Default::default()
-        }
     };
 }
 
 impl<'h, T: ToolInput + 'h> Param<'h> for T {
     const SOURCE: Source = text(T::NODE);
     held!(Arg<T>);
-
-    fn take<'de>(held: &'h mut Arg<T>, _: &'h ToolContext) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        held.take()
-    }
 }
 
 impl<'h> Param<'h> for &'h str {
     const SOURCE: Source = text(<String as ToolInput>::NODE);
-    held!(Arg<Cow<'de, str>>);
-
-    fn take<'de>(held: &'h mut Arg<Cow<'de, str>>, _: &'h ToolContext) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        held.value().map(|text| &**text)
-    }
+    held!(Lent<Cow<'de, str>>);
 }
 
 impl<'h> Param<'h> for Cow<'h, str> {
     const SOURCE: Source = text(<String as ToolInput>::NODE);
     held!(Arg<Cow<'de, str>>);
-
-    fn take<'de>(held: &'h mut Arg<Cow<'de, str>>, _: &'h ToolContext) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        held.take()
-    }
 }
 
 impl<'h> Param<'h> for Option<&'h str> {
     const SOURCE: Source = text(<Option<String> as ToolInput>::NODE);
-    held!(Arg<Option<Cow<'de, str>>>);
-
-    fn take<'de>(
-        held: &'h mut Arg<Option<Cow<'de, str>>>,
-        _: &'h ToolContext,
-    ) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        held.value().map(Option::as_deref)
-    }
+    held!(Lent<Option<Cow<'de, str>>>);
 }
 
 impl<'h> Param<'h> for Vec<&'h str> {
     const SOURCE: Source = text(<Vec<String> as ToolInput>::NODE);
-    held!(Arg<Vec<Cow<'de, str>>>);
-
-    fn take<'de>(
-        held: &'h mut Arg<Vec<Cow<'de, str>>>,
-        _: &'h ToolContext,
-    ) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        held.value()
-            .map(|texts| texts.iter().map(|text| &**text).collect())
-    }
+    held!(Lent<Vec<Cow<'de, str>>>);
 }
 
 impl<'h, T: ToolInput> Param<'h> for &'h [T] {
     const SOURCE: Source = text(<Vec<T> as ToolInput>::NODE);
-    held!(Arg<Vec<T>>);
-
-    fn take<'de>(held: &'h mut Arg<Vec<T>>, _: &'h ToolContext) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        held.value().map(|items| &**items)
-    }
+    held!(Lent<Vec<T>>);
 }
 
 impl<'h> Param<'h> for &'h ToolContext {
@@ -204,14 +135,7 @@ impl<'h> Param<'h> for &'h ToolContext {
         node: None,
         need: None,
     };
-    held!(Injected);
-
-    fn take<'de>(_: &'h mut Injected, ctx: &'h ToolContext) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        Ok(ctx)
-    }
+    held!(Context);
 }
 
 impl<'h, T: Any + Send + Sync> Param<'h> for State<'h, T> {
@@ -222,19 +146,7 @@ impl<'h, T: Any + Send + Sync> Param<'h> for State<'h, T> {
             id: TypeId::of::<T>,
         }),
     };
-    held!(Injected);
-
-    fn take<'de>(_: &'h mut Injected, ctx: &'h ToolContext) -> Result<Self, ToolError>
-    where
-        'de: 'h,
-    {
-        ctx.state().map(State).ok_or_else(|| {
-            ToolError::new(format!(
-                "the tool needs `State<{}>`; none was given to the agent",
-                type_name::<T>()
-            ))
-        })
-    }
+    held!(StateOf<T>);
 }
 
 /// Asks the type system what `T` is: [`Probe::VIA`] is `Native` for a `Param` and `Schemars` for anything else.
@@ -278,45 +190,14 @@ pub trait Via<'h, T> {
     const SOURCE: Source;
 
     /// What is kept while the call runs.
-    type Held<'de>: Slot<'de>
-    where
-        'de: 'h;
-
-    /// Returns the place for a value to come.
-    fn slot<'de>() -> Self::Held<'de>
-    where
-        'de: 'h;
-
-    /// Returns the value.
-    ///
-    /// # Errors
-    ///
-    /// Fails when state is missing.
-    fn take<'de>(held: &'h mut Self::Held<'de>, ctx: &'h ToolContext) -> Result<T, ToolError>
+    type Held<'de>: Slot<'de> + Default
     where
         'de: 'h;
 }
 
 impl<'h, T: Param<'h>> Via<'h, T> for Native<T> {
     const SOURCE: Source = T::SOURCE;
-    type Held<'de>
-        = T::Held<'de>
-    where
-        'de: 'h;
-
-    fn slot<'de>() -> Self::Held<'de>
-    where
-        'de: 'h,
-    {
-        T::slot()
-    }
-
-    fn take<'de>(held: &'h mut Self::Held<'de>, ctx: &'h ToolContext) -> Result<T, ToolError>
-    where
-        'de: 'h,
-    {
-        T::take(held, ctx)
-    }
+    held!(T::Held<'de>);
 }
 
 #[diagnostic::do_not_recommend]
@@ -325,42 +206,22 @@ impl<'h, T: schemars::JsonSchema + DeserializeOwned + 'h> Via<'h, T> for Schemar
         schema: |generator| generator.subschema_for::<T>(),
         optional: || ForeignArg::<T>::absent().is_some(),
     })));
-    type Held<'de>
-        = ForeignArg<T>
-    where
-        'de: 'h;
-
-    fn slot<'de>() -> Self::Held<'de>
-    where
-        'de: 'h,
-    {
-        ForeignArg::new()
-    }
-
-    fn take<'de>(held: &'h mut ForeignArg<T>, _: &'h ToolContext) -> Result<T, ToolError>
-    where
-        'de: 'h,
-    {
-        held.take()
-    }
+    held!(ForeignArg<T>);
 }
 
 /// How a parameter is read, as data: one function asks, so that a type that cannot be read is one error.
-pub struct Way<'h, T, H> {
+pub struct Way<H> {
     /// Where the value comes from.
     pub source: Source,
     /// Returns the place for a value to come.
     pub slot: fn() -> H,
-    /// Returns the value.
-    pub take: fn(&'h mut H, &'h ToolContext) -> Result<T, ToolError>,
 }
 
 /// Returns how a value is read.
-pub const fn via<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V) -> Way<'h, T, V::Held<'de>> {
+pub const fn via<'h, 'de: 'h, T, V: Via<'h, T>>(_: &V) -> Way<V::Held<'de>> {
     Way {
         source: V::SOURCE,
-        slot: V::slot,
-        take: V::take,
+        slot: Default::default,
     }
 }
 

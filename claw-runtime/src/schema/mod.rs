@@ -10,6 +10,7 @@ pub(crate) mod bounds;
 pub(crate) mod cursor;
 pub(crate) mod flatten;
 pub(crate) mod format;
+pub(crate) mod held;
 pub(crate) mod input;
 pub(crate) mod literal;
 pub(crate) mod node;

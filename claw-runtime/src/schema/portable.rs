@@ -27,10 +27,12 @@ const fn depth(node: &Node) -> usize {
         Kind::Tuple(places) => {
             let (mut at, mut most) = (0, 0);
             while at < places.len() {
-                if let Some(place) = places[at].node
-                    && depth(place) > most
-                {
-                    most = depth(place);
+                let depth = match places[at].node {
+                    Some(node) => depth(node),
+                    None => 0,
+                };
+                if depth > most {
+                    most = depth;
                 }
                 at += 1;
             }

@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 use super::flatten;
 use super::input::ToolInput;
 use super::node::Property;
-use crate::tool::{Reject, ToolError};
+use crate::tool::{Reject, ToolContext};
 
 /// The most properties an object may declare.
 pub(crate) const MOST: usize = 64;
@@ -150,26 +150,32 @@ impl<T> Arg<T> {
 
     /// Returns the value by reference.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when nothing was read.
-    pub fn value(&self) -> Result<&T, ToolError> {
-        self.0.as_ref().ok_or_else(unread)
+    /// When nothing was read; parsing refuses that.
+    pub fn value(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => unread(),
+        }
     }
 
     /// Returns the value.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self) -> Result<T, ToolError> {
-        self.0.take().ok_or_else(unread)
+    /// When nothing was read; parsing refuses that.
+    pub fn take(&mut self, _: &ToolContext) -> T {
+        match self.0.take() {
+            Some(value) => value,
+            None => unread(),
+        }
     }
 }
 
 #[cold]
-fn unread() -> ToolError {
-    ToolError::new("an argument was not read")
+fn unread() -> ! {
+    unreachable!("parsing leaves no slot empty")
 }
 
 impl<'de, T: Read<'de>> Slot<'de> for Arg<T> {
@@ -207,15 +213,17 @@ pub struct ForeignArg<T> {
     absent: fn() -> Option<T>,
 }
 
-impl<T: DeserializeOwned> ForeignArg<T> {
-    pub(crate) const fn new() -> Self {
+impl<T: DeserializeOwned> Default for ForeignArg<T> {
+    fn default() -> Self {
         Self {
             value: None,
             read: |text| serde_json::from_str(text),
             absent: Self::absent,
         }
     }
+}
 
+impl<T: DeserializeOwned> ForeignArg<T> {
     /// Returns the value serde makes when there is none.
     pub(crate) fn absent() -> Option<T> {
         T::deserialize(Nothing).ok()
@@ -232,11 +240,14 @@ impl<T> ForeignArg<T> {
 
     /// Returns the value.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Fails when nothing was read.
-    pub fn take(&mut self) -> Result<T, ToolError> {
-        self.value.take().ok_or_else(unread)
+    /// When nothing was read; parsing refuses that.
+    pub fn take(&mut self, _: &ToolContext) -> T {
+        match self.value.take() {
+            Some(value) => value,
+            None => unread(),
+        }
     }
 }
 
@@ -278,20 +289,6 @@ impl<'de> Deserializer<'de> for Nothing {
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
         newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-/// The place of a parameter that no argument fills.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Injected;
-
-impl<'de> Slot<'de> for Injected {
-    fn read(&mut self, cursor: &mut Cursor<'de>, _: Option<&Bounds>) -> Result<(), Reject> {
-        Err(cursor.reject("unknown parameter"))
-    }
-
-    fn finish(&mut self) -> bool {
-        true
     }
 }
 

@@ -92,6 +92,10 @@ impl ToolContext {
     pub fn state<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.call.state.get()
     }
+
+    pub(crate) fn has_state(&self, id: TypeId) -> bool {
+        self.call.state.has(id)
+    }
 }
 
 impl std::fmt::Debug for ToolContext {

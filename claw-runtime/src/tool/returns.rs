@@ -106,8 +106,8 @@ schemas! {
     OtherValue [T] Returns<T> => None;
 }
 
-/// A value on its way out; [`Out::form`] tells its form by its type.
-pub struct Out<T>(pub T);
+/// A type of values on their way out; [`Out::form`] tells their form.
+pub struct Out<T>(PhantomData<fn() -> T>);
 
 /// The form of nothing.
 pub struct AsNothing;
@@ -212,13 +212,24 @@ fn unwritten(error: &serde_json::Error) -> ToolError {
     ))
 }
 
+/// Returns what tells the form of a result.
+pub const fn out<T, E>(_: &Result<T, E>) -> Out<T> {
+    Out(PhantomData)
+}
+
 /// Converts what a tool returned.
 ///
 /// # Errors
 ///
-/// Fails as `Form::convert`.
-pub fn convert<T, F: Form<T>>(form: F, value: T) -> Result<ToolOutput, ToolError> {
-    form.convert(value)
+/// Fails as the tool did, and where its value has no form.
+pub fn convert<T, E: Failure, F: Form<T>>(
+    form: F,
+    result: Result<T, E>,
+) -> Result<ToolOutput, ToolError> {
+    match result {
+        Ok(value) => form.convert(value),
+        Err(error) => Err(error.tell()),
+    }
 }
 
 /// Converts why a tool failed.

@@ -44,7 +44,8 @@ pub(crate) fn input(input: &Input, p: &TokenStream) -> TokenStream {
     let mut assertions: Vec<TokenStream> = bodies
         .iter()
         .flat_map(|body| body.properties())
-        .flat_map(|property| [property.constraints(p), property.literals(p)].concat())
+        .flat_map(|property| [property.constraints(p), property.literals(p)])
+        .flatten()
         .collect();
     assertions.extend(match &input.shape {
         Shape::Struct(body) => apart(body, &quote!(<#this as #p::Flatten>::FLAT.fields), p),

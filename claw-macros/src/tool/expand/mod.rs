@@ -180,10 +180,8 @@ fn assertions(tool: &Tool, p: &TokenStream) -> TokenStream {
 fn promises(tool: &Tool, p: &TokenStream) -> TokenStream {
     let properties = tool.parameters.iter().map(|parameter| &parameter.property);
     let mut out: TokenStream = properties
-        .flat_map(|property| {
-            let literals = property.literals(p);
-            [quote!(#(const _: () = #literals;)*), property.nesting(p)]
-        })
+        .flat_map(|property| property.literals(p).into_iter().chain(property.nesting(p)))
+        .map(|assertion| quote!(const _: () = #assertion;))
         .collect();
     for (span, entries) in &tool.attr.examples {
         for entry in entries {
@@ -264,7 +262,8 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
         (ident, None) => quote!(#ident),
         (ident, Some(owner)) => quote_spanned!(ident.span()=> <#owner>::#ident),
     };
-    let [ctx, text] = ["ctx", "text"].map(|name| Ident::new(name, Span::mixed_site()));
+    let [given, ctx, text] =
+        ["given", "ctx", "text"].map(|name| Ident::new(name, Span::mixed_site()));
     let slots = slots(tool.parameters.iter().map(|parameter| &parameter.property));
     let each = || tool.parameters.iter().zip(&slots);
     let make = each().map(|(parameter, slot)| parameter.property.slot(p, slot));
@@ -274,9 +273,8 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
         quote_spanned!(span=> &mut #slot)
     });
     let arguments = each().map(|(parameter, slot)| {
-        let via = parameter.property.via(p);
         let span = syn::spanned::Spanned::span(&parameter.property.ty);
-        let taken = quote_spanned!(span=> (#via.take)(&mut #slot, #ctx)?);
+        let taken = quote_spanned!(span=> #slot.take(#ctx));
         if parameter.state {
             quote!(#taken.0)
         } else {
@@ -294,46 +292,40 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
         quote_spanned!(span=> #p::Prepared::Future(::std::boxed::#boxed::pin(async move { #body })))
     };
     let run = if tool.attr.stream.is_some() {
-        let (items, item) = (
-            split(tool, p, &call),
-            Ident::new("item", Span::mixed_site()),
-        );
+        let items =
+            quote_spanned!(tool.returns=> #p::Returned(#call).split().map_err(#p::failure)?);
+        let item = Ident::new("item", Span::mixed_site());
         let body = body(tool, p, &quote!(#item));
         future(quote_spanned!(tool.returns=> #p::stream(#ctx, #items, |#item| { #body }).await))
     } else if tool.is_async {
         future(body(tool, p, &call))
     } else {
         let body = body(tool, p, &call);
-        quote!(#p::Prepared::Done((move || { #body })()))
+        quote!(#p::Prepared::Done({ #body }))
     };
     quote! {
         fn shim<'a>(
-            #ctx: ::core::option::Option<&'a #p::ToolContext>,
+            #given: ::core::option::Option<&'a #p::ToolContext>,
             #text: &'a str,
         ) -> ::core::result::Result<#p::Prepared<'a>, #p::Reject> {
             #(#make)*
             #p::parse(#text, __PROPERTIES, &mut [#(#places),*])?;
             #(#fill)*
-            let ::core::option::Option::Some(#ctx) = #ctx else {
-                return ::core::result::Result::Ok(#p::Prepared::Checked);
+            let ::core::option::Option::Some(#ctx) = #p::ready(#given, __PROPERTIES) else {
+                return ::core::result::Result::Ok(#p::unready(#given, __PROPERTIES));
             };
             ::core::result::Result::Ok(#run)
         }
     }
 }
 
-/// Returns the value of a `Result`, giving its error back.
-fn split(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
-    quote_spanned!(tool.returns=> #p::Returned(#call).split().map_err(|error| #p::failure(error))?)
-}
-
+/// Returns the conversion of what `call` returns.
 fn body(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
     // Located where the type of the result stands: that is what a result that cannot be converted is reported at.
-    let value = Ident::new("value", Span::mixed_site().located_at(tool.returns));
-    let split = split(tool, p, call);
-    let convert = quote_spanned!(tool.returns=> #p::convert(#value.form(), #value.0));
+    let result = Ident::new("result", Span::mixed_site().located_at(tool.returns));
+    let convert = quote_spanned!(tool.returns=> #p::convert(#p::out(&#result).form(), #result));
     quote! {
-        let #value = #p::Out(#split);
+        let #result = #p::Returned(#call).split();
         #convert
     }
 }
