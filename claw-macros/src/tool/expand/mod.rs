@@ -7,7 +7,7 @@ use syn::{ItemFn, Type};
 
 use super::model::{Parameter, Tool, is_opaque};
 use crate::keys::Entry;
-use crate::property::{Property, elided, slots};
+use crate::property::{Property, elided, located, slots};
 
 mod spec;
 
@@ -323,9 +323,9 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
 fn body(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
     // Located where the type of the result stands: that is what a result that cannot be converted is reported at.
     let result = Ident::new("result", Span::mixed_site().located_at(tool.returns));
-    let convert = quote_spanned!(tool.returns=> #p::convert(#p::out(&#result).form(), #result));
-    quote! {
-        let #result = #p::Returned(#call).split();
-        #convert
-    }
+    let near = located(p, tool.returns);
+    let convert =
+        quote_spanned!(tool.returns=> #near::convert(#near::out(&#result).form(), #result));
+    let split = quote_spanned!(tool.returns=> let #result = #near::Returned(#call).split(););
+    quote!(#split #convert)
 }
