@@ -12,13 +12,31 @@ pub(crate) fn stamped(text: &str, now: &Zoned) -> String {
 pub(crate) fn now(zone: Option<&TimeZone>) -> Zoned {
     match zone {
         Some(zone) => jiff::Timestamp::now().to_zoned(zone.clone()),
-        None => Zoned::now(),
+        None => jiff::Timestamp::now().to_zoned(system()),
     }
+}
+
+/// Returns the system's zone. Only its offset is shown, so the file that holds it is enough; its name would take a walk
+/// through all zones there are, at every start.
+fn system() -> TimeZone {
+    let named = std::env::var_os("TZ").is_some();
+    let file = (!named)
+        .then(|| std::fs::read("/etc/localtime").ok())
+        .flatten();
+    file.and_then(|bytes| TimeZone::tzif("Local", &bytes).ok())
+        .unwrap_or_else(TimeZone::system)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_systems_zone_is_the_one_jiff_finds() {
+        let at: jiff::Timestamp = "2026-07-28T06:30:00Z".parse().unwrap();
+        let offset = |zone: TimeZone| zone.to_offset(at);
+        assert_eq!(offset(system()), offset(TimeZone::system()));
+    }
 
     #[test]
     fn the_stamp_has_its_form_in_any_zone() {
