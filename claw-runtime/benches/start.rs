@@ -11,7 +11,10 @@ extern crate claw_runtime as claw;
 
 /// Searches the files of a project for a text and lists what it finds.
 #[tool(effect = read)]
-#[expect(clippy::too_many_arguments, reason = "eight, as in the other measurements")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "eight, as in the other measurements"
+)]
 fn search(
     /// The text to look for, exactly as it is written.
     query: &str,
