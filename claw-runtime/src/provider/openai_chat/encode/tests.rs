@@ -20,7 +20,7 @@ fn messages(system: &str, messages: &[Message], peer: Peer<'_>) -> Value {
         messages,
         history: None,
         tools: None,
-        dialect: Dialect::CANONICAL,
+        dialect: Dialect::named("openai").expect("the table has it"),
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
@@ -123,12 +123,12 @@ fn arguments_that_are_no_object_do_not_spoil_the_next_request() {
 #[test]
 fn a_name_that_no_tool_may_have_does_not_spoil_the_next_request() {
     let long = "x".repeat(65);
-    for (name, expected) in [
-        ("read_file-2", "read_file-2"),
-        ("functions.read file", "functions_read_file"),
-        ("wétter\u{0}", "w_tter_"),
-        ("", "_"),
-        (&long, &long[..64]),
+    for (name, begins, is_kept) in [
+        ("read_file-2", "read_file-2", true),
+        ("functions.read file", "functions_read_file_", false),
+        ("wétter\u{0}", "w_tter__", false),
+        ("", "_", false),
+        (&long, &long[..55], false),
     ] {
         let made_up = ContentBlock::ToolCall(ToolCall {
             id: "c".into(),
@@ -136,7 +136,16 @@ fn a_name_that_no_tool_may_have_does_not_spoil_the_next_request() {
             arguments: "{}".into(),
         });
         let encoded = messages("", &[Message::assistant(vec![made_up])], PEER);
-        assert_eq!(encoded[0]["tool_calls"][0]["function"]["name"], expected);
+        let sent = encoded[0]["tool_calls"][0]["function"]["name"]
+            .as_str()
+            .unwrap();
+        assert!(sent.starts_with(begins), "{name} -> {sent}");
+        assert_eq!(sent == name, is_kept, "{name} -> {sent}");
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        assert!(
+            (1..=64).contains(&sent.len()) && sent.chars().all(is_allowed),
+            "{sent}"
+        );
     }
 }
 
