@@ -110,6 +110,8 @@ impl View {
             Event::Decision { .. }
             | Event::ApprovalAsked { .. }
             | Event::Guard { .. }
+            | Event::Blocked { .. }
+            | Event::Resumed { .. }
             | Event::CancelRequested => {}
         }
     }
