@@ -10,6 +10,7 @@ use claw_runtime::message::Message;
 use claw_runtime::nearest::nearest;
 use claw_runtime::policy::Policy;
 use claw_runtime::registry::Toolset;
+use claw_runtime::session::SessionStore;
 use claw_runtime::tool::{StateMap, Tool, Workspace};
 
 use super::args::Args;
@@ -105,6 +106,7 @@ impl Setup {
         state: StateMap,
         model: Choice,
         approval: Arc<dyn Approval>,
+        store: Arc<dyn SessionStore>,
     ) -> Result<Agent, Failure> {
         let workspace = self.workspace()?;
         let system = format!(
@@ -120,6 +122,7 @@ impl Setup {
             .policy(self.policy.clone())
             .limits(self.limits.clone())
             .approval(approval)
+            .store(store)
             .workspace(Arc::new(workspace))
             .build()?;
         Ok(agent.with_protocol(model.protocol))

@@ -128,6 +128,15 @@ pub async fn export(
     Ok(())
 }
 
+/// Returns the id the session of a file had; reads its first line.
+///
+/// # Errors
+///
+/// Fails when the file is no exported session.
+pub fn id_in(file: &mut (dyn BufRead + Send)) -> Result<String, ExportError> {
+    header(&mut Lines::new(file)).map(|header| header.id)
+}
+
 /// Creates the session `id` from what [`export`] wrote.
 ///
 /// # Errors
@@ -139,12 +148,7 @@ pub async fn import(
     id: &str,
     file: &mut (dyn BufRead + Send),
 ) -> Result<Imported, ExportError> {
-    let mut lines = Lines {
-        file,
-        line: 0,
-        byte: 0,
-        text: Vec::new(),
-    };
+    let mut lines = Lines::new(file);
     let header = header(&mut lines)?;
     let mut records = Vec::new();
     let mut blobs = Vec::new();
@@ -298,7 +302,16 @@ struct Lines<'f> {
     text: Vec<u8>,
 }
 
-impl Lines<'_> {
+impl<'f> Lines<'f> {
+    fn new(file: &'f mut (dyn BufRead + Send)) -> Self {
+        Self {
+            file,
+            line: 0,
+            byte: 0,
+            text: Vec::new(),
+        }
+    }
+
     /// Returns the next line; a last one without its end was not written whole.
     fn next(&mut self) -> io::Result<Option<&[u8]>> {
         self.text.clear();
