@@ -178,7 +178,30 @@ impl<'a> Root<'a> {
     }
 
     fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        open_beneath(self.workspace.dir().as_fd(), path, flags)
+        let root = self.workspace.dir().as_fd();
+        if let Some(closed) = self.workspace.closed()
+            && self.real(root, path, flags)?.starts_with(closed)
+        {
+            return Err(Errno::ACCESS);
+        }
+        open_beneath(root, path, flags)
+    }
+
+    /// Returns the path of what would be opened, links resolved. It is only looked at: to open and close the file of a
+    /// database would drop the locks that this process holds on it.
+    #[cfg(target_os = "linux")]
+    fn real(self, root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<PathBuf, Errno> {
+        use std::os::fd::AsRawFd;
+        let kept = flags & (OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC);
+        let looked = open_beneath(root, path, OFlags::PATH | kept)?;
+        let link = format!("/proc/self/fd/{}", looked.as_raw_fd());
+        Ok(std::fs::read_link(link).unwrap_or_else(|_| self.path().join(path)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn real(self, _: BorrowedFd<'_>, path: &Path, _: OFlags) -> Result<PathBuf, Errno> {
+        let full = self.path().join(path);
+        Ok(full.canonicalize().unwrap_or(full))
     }
 }
 

@@ -204,3 +204,52 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_closed_folder_is_closed_by_every_way_in() {
+    let tree = tree();
+    let path = tree.workspace.path().to_owned();
+    std::fs::create_dir(path.join("state")).unwrap();
+    std::fs::write(path.join("state/db"), "sessions").unwrap();
+    symlink("state", path.join("door")).unwrap();
+    symlink("../state/db", path.join("a/window")).unwrap();
+    let workspace = Workspace::open(&path).unwrap().close(&path.join("state"));
+    let tree = Tree {
+        workspace: Arc::new(workspace),
+        ..tree
+    };
+    let ctx = context(&tree);
+    let root = Root::of(&ctx).unwrap();
+    for way in [
+        "state/db",
+        "door/db",
+        "a/window",
+        "a/../state/./db",
+        "state/../door/db",
+    ] {
+        let error = read(&ctx, way).unwrap_err();
+        assert!(error.ends_with("permission denied"), "{way}: {error}");
+    }
+    for way in ["state", "door"] {
+        assert!(root.folder(way).is_err(), "{way}");
+        assert!(root.found_folder(Path::new(way)).is_none(), "{way}");
+    }
+    for way in ["state/new", "door/db", "state/sub/new"] {
+        assert!(root.place(way, true).is_err(), "{way}");
+    }
+    assert!(!path.join("state/sub").exists());
+    assert_eq!(read(&ctx, "a/f").unwrap(), "fine");
+    // Names that only begin alike are others.
+    std::fs::write(path.join("state2"), "fine").unwrap();
+    assert_eq!(read(&ctx, "state2").unwrap(), "fine");
+}
+
+#[test]
+fn a_closed_folder_may_come_later_or_lie_elsewhere() {
+    let tree = tree();
+    let path = tree.workspace.path();
+    let later = Workspace::open(path).unwrap().close(&path.join("later"));
+    assert_eq!(later.closed(), Some(&*path.join("later")));
+    let elsewhere = Workspace::open(path).unwrap().close(tree.base.path());
+    assert_eq!(elsewhere.closed(), None);
+}

@@ -16,7 +16,7 @@ use claw_runtime::tool::{StateMap, Tool, Workspace};
 use super::args::Args;
 use super::exit::{Failure, warn};
 use super::model::Choice;
-use super::stamp;
+use super::{stamp, store};
 use crate::config::{Config, load};
 use crate::program::Program;
 
@@ -108,7 +108,10 @@ impl Setup {
         approval: Arc<dyn Approval>,
         store: Arc<dyn SessionStore>,
     ) -> Result<Agent, Failure> {
-        let workspace = self.workspace()?;
+        let workspace = match store::file(&self.config) {
+            Ok(file) => self.workspace()?.close(file.parent().unwrap_or(&file)),
+            Err(_) => self.workspace()?,
+        };
         let system = format!(
             "{}\n\nWorkspace: {}",
             self.system,

@@ -150,6 +150,7 @@ impl std::fmt::Debug for StateMap {
 pub struct Workspace {
     path: PathBuf,
     dir: std::fs::File,
+    closed: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -162,7 +163,30 @@ impl Workspace {
         let path = path.into().canonicalize()?;
         std::fs::read_dir(&path)?;
         let dir = std::fs::File::open(&path)?;
-        Ok(Self { path, dir })
+        Ok(Self {
+            path,
+            dir,
+            closed: None,
+        })
+    }
+
+    /// Closes `folder`, which may not exist yet, to tools that work on files: an agent must not edit its own sessions.
+    /// Outside the workspace it is out of their reach anyway.
+    pub fn close(mut self, folder: &Path) -> Self {
+        // Its parent may be there before it is.
+        let full = folder.canonicalize().or_else(|_| {
+            let (parent, name) = (folder.parent(), folder.file_name());
+            let parent = parent.ok_or(std::io::ErrorKind::NotFound)?;
+            Ok::<_, std::io::Error>(parent.canonicalize()?.join(name.unwrap_or_default()))
+        });
+        let full = full.unwrap_or_else(|_| folder.to_owned());
+        self.closed = full.starts_with(&self.path).then_some(full);
+        self
+    }
+
+    /// Returns the closed folder, if one lies in the workspace.
+    pub fn closed(&self) -> Option<&Path> {
+        self.closed.as_deref()
     }
 
     /// Returns the folder's absolute path.
