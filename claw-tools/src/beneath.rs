@@ -137,6 +137,12 @@ impl<'a> Root<'a> {
                 false => self.open(parent, DIRECTORY),
             }
             .map_err(|err| refused(path, err))?;
+            if self.workspace.has_closed() {
+                let root = self.workspace.dir().as_fd();
+                self.real(root, parent, DIRECTORY)
+                    .and_then(|real| self.check_open(&real.join(&name)))
+                    .map_err(|err| refused(path, err))?;
+            }
             let Ok(target) = readlinkat(&dir, &name, Vec::new()) else {
                 let place = Place {
                     dir,
@@ -179,12 +185,18 @@ impl<'a> Root<'a> {
 
     fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.workspace.dir().as_fd();
-        if let Some(closed) = self.workspace.closed()
-            && self.real(root, path, flags)?.starts_with(closed)
-        {
-            return Err(Errno::ACCESS);
+        if self.workspace.has_closed() {
+            let real = self.real(root, path, flags)?;
+            self.check_open(&real)?;
         }
         open_beneath(root, path, flags)
+    }
+
+    fn check_open(self, real: &Path) -> Result<(), Errno> {
+        match self.workspace.is_closed(real) {
+            true => Err(Errno::ACCESS),
+            false => Ok(()),
+        }
     }
 
     /// Returns the path of what would be opened, links resolved. It is only looked at: to open and close the file of a

@@ -239,9 +239,30 @@ fn a_closed_folder_is_closed_by_every_way_in() {
     }
     assert!(!path.join("state/sub").exists());
     assert_eq!(read(&ctx, "a/f").unwrap(), "fine");
-    // Names that only begin alike are others.
-    std::fs::write(path.join("state2"), "fine").unwrap();
-    assert_eq!(read(&ctx, "state2").unwrap(), "fine");
+}
+
+#[test]
+fn a_closed_file_is_closed_with_what_stands_beside_it() {
+    let tree = tree();
+    let path = tree.workspace.path().to_owned();
+    std::fs::write(path.join("db"), "sessions").unwrap();
+    std::fs::write(path.join("db-wal"), "sessions").unwrap();
+    symlink("../db", path.join("a/window")).unwrap();
+    let workspace = Workspace::open(&path).unwrap().close(&path.join("db"));
+    let tree = Tree {
+        workspace: Arc::new(workspace),
+        ..tree
+    };
+    let ctx = context(&tree);
+    let root = Root::of(&ctx).unwrap();
+    for way in ["db", "db-wal", "a/window"] {
+        assert!(read(&ctx, way).is_err(), "{way}");
+        assert!(root.place(way, true).is_err(), "{way}");
+        assert!(root.found(Path::new(way)).is_none(), "{way}");
+    }
+    assert!(root.place("db-journal", true).is_err());
+    assert!(root.place("d", true).is_ok());
+    assert_eq!(read(&ctx, "f").unwrap(), "fine");
 }
 
 #[test]
@@ -249,7 +270,7 @@ fn a_closed_folder_may_come_later_or_lie_elsewhere() {
     let tree = tree();
     let path = tree.workspace.path();
     let later = Workspace::open(path).unwrap().close(&path.join("later"));
-    assert_eq!(later.closed(), Some(&*path.join("later")));
+    assert!(later.is_closed(&path.join("later/db")));
     let elsewhere = Workspace::open(path).unwrap().close(tree.base.path());
-    assert_eq!(elsewhere.closed(), None);
+    assert!(!elsewhere.has_closed());
 }

@@ -109,7 +109,7 @@ impl Setup {
         store: Arc<dyn SessionStore>,
     ) -> Result<Agent, Failure> {
         let workspace = match store::file(&self.config) {
-            Ok(file) => self.workspace()?.close(file.parent().unwrap_or(&file)),
+            Ok(file) => self.workspace()?.close(&file),
             Err(_) => self.workspace()?,
         };
         let system = format!(

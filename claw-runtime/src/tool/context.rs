@@ -170,23 +170,33 @@ impl Workspace {
         })
     }
 
-    /// Closes `folder`, which may not exist yet, to tools that work on files: an agent must not edit its own sessions.
-    /// Outside the workspace it is out of their reach anyway.
-    pub fn close(mut self, folder: &Path) -> Self {
-        // Its parent may be there before it is.
-        let full = folder.canonicalize().or_else(|_| {
-            let (parent, name) = (folder.parent(), folder.file_name());
-            let parent = parent.ok_or(std::io::ErrorKind::NotFound)?;
-            Ok::<_, std::io::Error>(parent.canonicalize()?.join(name.unwrap_or_default()))
+    /// Closes everything whose path begins with that of `file` to tools that work on files: a database and what stands
+    /// beside it, for an agent must not edit its own sessions. Outside the workspace they are out of reach anyway.
+    pub fn close(mut self, file: &Path) -> Self {
+        // The folder may be there before the file is.
+        let full = file.canonicalize().or_else(|_| {
+            let (folder, name) = (file.parent(), file.file_name());
+            let folder = folder.ok_or(std::io::ErrorKind::NotFound)?;
+            Ok::<_, std::io::Error>(folder.canonicalize()?.join(name.unwrap_or_default()))
         });
-        let full = full.unwrap_or_else(|_| folder.to_owned());
+        let full = full.unwrap_or_else(|_| file.to_owned());
         self.closed = full.starts_with(&self.path).then_some(full);
         self
     }
 
-    /// Returns the closed folder, if one lies in the workspace.
-    pub fn closed(&self) -> Option<&Path> {
-        self.closed.as_deref()
+    /// Tells whether a path, absolute and without links, is closed.
+    pub fn is_closed(&self, path: &Path) -> bool {
+        let begins = |closed: &PathBuf| {
+            let (path, closed) = (path.as_os_str(), closed.as_os_str());
+            path.as_encoded_bytes()
+                .starts_with(closed.as_encoded_bytes())
+        };
+        self.closed.as_ref().is_some_and(begins)
+    }
+
+    /// Tells whether anything in it is closed.
+    pub fn has_closed(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// Returns the folder's absolute path.
