@@ -5,11 +5,15 @@
 
 mod assemble;
 mod calls;
+#[cfg(feature = "http")]
+mod content;
 mod failure;
 mod history;
 #[cfg(feature = "http")]
 mod http;
 pub mod openai_chat;
+#[cfg(feature = "http")]
+mod prefix;
 pub mod presets;
 pub mod scripted;
 mod sse;
