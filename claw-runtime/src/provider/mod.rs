@@ -5,6 +5,8 @@
 
 mod assemble;
 mod calls;
+#[cfg(feature = "http")]
+mod content;
 mod decode;
 mod draft;
 #[cfg(feature = "http")]
@@ -15,6 +17,8 @@ mod history;
 mod http;
 mod lenient;
 pub mod openai_chat;
+#[cfg(feature = "http")]
+mod prefix;
 pub mod presets;
 pub mod scripted;
 mod sse;
