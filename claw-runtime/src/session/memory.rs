@@ -17,6 +17,7 @@ use super::store::{
 use crate::event::Event;
 
 /// Sessions in memory. A host of its own, unless it [joins](Self::join) another.
+#[derive(Default)]
 pub struct MemoryStore {
     program: String,
     host: u64,
@@ -83,16 +84,6 @@ impl MemoryStore {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.medium.inner()
-    }
-}
-
-impl Default for MemoryStore {
-    fn default() -> Self {
-        Self {
-            program: String::new(),
-            host: 0,
-            medium: Arc::default(),
-        }
     }
 }
 
