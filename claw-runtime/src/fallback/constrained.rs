@@ -44,7 +44,7 @@ pub fn schema(tools: &Toolset) -> String {
     }
     let any = Json::Object(vec![member("type", text("string"))]);
     branches.push(object([("answer", any)]));
-    let mut whole = vec![member("anyOf", Json::Array(branches))];
+    let mut whole = vec![member("oneOf", Json::Array(branches))];
     if !shared.is_empty() {
         shared.iter_mut().for_each(|(_, schema)| bound(schema));
         whole.push(member("$defs", Json::Object(shared)));
@@ -232,10 +232,10 @@ mod tests {
     fn a_reply_is_one_closed_and_bounded_call_or_an_answer() {
         let text = schema(&some_tools());
         let name =
-            r#"{"anyOf":[{"type":"object","properties":{"name":{"const":"add"},"arguments":{"#;
+            r#"{"oneOf":[{"type":"object","properties":{"name":{"const":"add"},"arguments":{"#;
         assert!(text.starts_with(name), "the name comes first: {text}");
         let schema: Value = serde_json::from_str(&text).expect("JSON");
-        let branches = schema["anyOf"].as_array().expect("branches");
+        let branches = schema["oneOf"].as_array().expect("branches");
         assert_eq!(branches.len(), 3);
         assert_eq!(branches[0]["properties"]["name"], json!({"const": "add"}));
         assert_eq!(branches[0]["required"], json!(["name", "arguments"]));
@@ -262,7 +262,7 @@ mod tests {
         let below = &tree["properties"]["below"];
         assert_eq!(below["items"]["$ref"], "#/$defs/note.Tree");
         assert_eq!(tree["properties"]["name"]["maxLength"], LONGEST_TEXT);
-        let at = &schema["anyOf"][1]["properties"]["arguments"];
+        let at = &schema["oneOf"][1]["properties"]["arguments"];
         assert_eq!(at["properties"]["tree"]["$ref"], "#/$defs/note.Tree");
         assert_eq!(at["$defs"], Value::Null);
     }
