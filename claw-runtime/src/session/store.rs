@@ -94,14 +94,18 @@ pub trait SessionStore: Send + Sync {
     /// A negative amount gives back, and always fits.
     fn count<'a>(&'a self, counter: &'a str, add: i64, most: u64) -> StoreFuture<'a, bool>;
 
-    /// Tells whether the host may start effects now: not once less than a third of its lease is left, for an effect
-    /// that starts must not outlive the ownership it started under.
-    fn may_act(&self) -> bool {
+    /// Tells whether the owner may start effects now: not once less than a third of its time is left, for an effect
+    /// that starts must not outlive the ownership it started under. A host that lost its time and has a new one has it
+    /// for new leases only.
+    fn may_act(&self, lease: &Lease) -> bool {
+        let _ = lease;
         true
     }
 
-    /// Waits until the host's lease is about to run out because it could not be renewed; what runs must be stopped then.
-    fn lost(&self) -> BoxFuture<'_, ()> {
+    /// Waits until the owner's time is about to run out because it could not be renewed, or has run out; what runs must be
+    /// stopped then.
+    fn lost<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, ()> {
+        let _ = lease;
         Box::pin(std::future::pending())
     }
 }
