@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::exit::CODES;
 use super::sessions::Sessions;
 use super::tools::Tools;
-use crate::config::Sources;
+use crate::config::{Sources, Span};
 use crate::program::Program;
 
 /// An agent whose tools are functions.
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     no_stamp: bool,
 
     /// Keep this session in memory only
-    #[arg(long, global = true, conflicts_with_all = ["session", "continue_last"])]
+    #[arg(long, global = true)]
     pub(crate) ephemeral: bool,
 
     /// Use colours: always, never, or on a terminal without NO_COLOR
@@ -100,6 +100,10 @@ pub(crate) struct RunArgs {
     /// Print the answer only
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Leave questions open for so long (90s, 5m, 1h), to be answered by `sessions answer`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) park: Option<Span>,
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
