@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use claw_runtime::message::{ContentBlock, StopReason, ToolCall, Usage};
 use claw_runtime::provider::{
-    Decoder, Delta, DeltaSink, FailureClass, Head, ProviderError, Reply, anthropic, openai_chat,
+    Decoder, Delta, DeltaSink, FailureClass, Head, ProviderError, Reply, anthropic, gemini, openai_chat,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const FORMATS: [(&str, usize, Option<Decode>); 6] = [
     ("openai_chat", 46, Some(openai_chat::decoder)),
     ("openai_responses", 4, None),
     ("anthropic", 8, Some(anthropic::decoder)),
-    ("gemini", 7, None),
+    ("gemini", 7, Some(gemini::decoder)),
     ("ollama", 5, None),
     ("dashscope", 3, None),
 ];

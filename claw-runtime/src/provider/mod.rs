@@ -13,6 +13,7 @@ mod draft;
 #[cfg(feature = "http")]
 mod endpoint;
 mod failure;
+pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
 mod http;
@@ -37,6 +38,8 @@ pub use anthropic::Anthropic;
 pub use decode::{Decoder, Head, Progress};
 #[cfg(feature = "http")]
 pub use endpoint::SetupError;
+#[cfg(feature = "http")]
+pub use gemini::Gemini;
 pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
