@@ -65,6 +65,11 @@ impl Assembler {
         self.usage = Some(usage);
     }
 
+    /// Returns the tokens spent, as far as they are known.
+    pub(crate) fn spent(&self) -> Option<Usage> {
+        self.usage
+    }
+
     /// Takes the service's word for why the model stopped; the last one counts.
     pub(crate) fn stop(&mut self, stop: StopReason) {
         self.stop = Some(stop);
@@ -92,6 +97,7 @@ impl Assembler {
         let at_limit = self.stop == Some(StopReason::Length);
         let Some(mut calls) = self.calls.finish(at_limit) else {
             return Err(ProviderError {
+                usage: self.usage,
                 partial: self.parts.into_iter().filter_map(Part::into_said).collect(),
                 ..ProviderError::new(
                     FailureClass::MalformedCall,
@@ -124,7 +130,8 @@ impl Assembler {
         })
     }
 
-    fn flush(&mut self, sink: &mut dyn DeltaSink) {
+    /// Hands over text that was held back because it might have been a tag: something else follows.
+    pub(crate) fn flush(&mut self, sink: &mut dyn DeltaSink) {
         let parts = &mut self.parts;
         self.think
             .finish(&mut |kind, piece| add(parts, kind, piece, sink));

@@ -3,6 +3,7 @@
 //! A provider makes exactly one attempt per call. Retry, backoff and the choice of another model belong to the turn,
 //! because they are journaled.
 
+pub mod anthropic;
 mod assemble;
 #[cfg(feature = "http")]
 mod azure;
@@ -36,6 +37,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "http")]
+pub use anthropic::Anthropic;
 #[cfg(feature = "http")]
 pub use azure::Azure;
 #[cfg(feature = "http")]
@@ -261,10 +264,13 @@ pub struct ProviderError {
     /// What had been said before the stream broke; partial calls are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<ContentBlock>,
+    /// Tokens spent all the same, where the service told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 impl ProviderError {
-    /// Returns an error of this class without status, wait or partial content.
+    /// Returns an error of this class without status, wait, partial content or usage.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -272,6 +278,7 @@ impl ProviderError {
             status: None,
             retry_after: None,
             partial: Vec::new(),
+            usage: None,
         }
     }
 }
