@@ -136,6 +136,20 @@ pub enum Event {
         /// Note, refuse or stop.
         verdict: GuardVerdict,
     },
+    /// A question about a call is open and the turn waits for it outside any process: its owner gave the session up.
+    Blocked {
+        /// The call's id.
+        call: String,
+        /// Digest of tool and exact arguments.
+        digest: String,
+        /// When the answer is no without anybody's word, in milliseconds since the Unix epoch.
+        expires_ms: u64,
+    },
+    /// A turn goes on whose owner died, or whose question was answered.
+    Resumed {
+        /// How often it was taken over without anything new in between, from 1; 0 after an answer.
+        takeover: u32,
+    },
     /// Cancelling was asked for.
     CancelRequested,
     /// The turn is over.
@@ -145,6 +159,40 @@ pub enum Event {
         /// Its active time in milliseconds.
         active_ms: u64,
     },
+}
+
+impl Event {
+    /// Returns the event's name in the journal: `user_input`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UserInput { .. } => "user_input",
+            Self::ContextChanged { .. } => "context_changed",
+            Self::Learnt { .. } => "learnt",
+            Self::ModelRequest { .. } => "model_request",
+            Self::ModelFailed { .. } => "model_failed",
+            Self::Assistant { .. } => "assistant",
+            Self::Decision { .. } => "decision",
+            Self::ApprovalAsked { .. } => "approval_asked",
+            Self::Approval { .. } => "approval",
+            Self::Intent { .. } => "intent",
+            Self::Outcome { .. } => "outcome",
+            Self::Guard { .. } => "guard",
+            Self::Blocked { .. } => "blocked",
+            Self::Resumed { .. } => "resumed",
+            Self::CancelRequested => "cancel_requested",
+            Self::TurnEnd { .. } => "turn_end",
+        }
+    }
+
+    /// Iterates over the digests of the blobs it refers to.
+    pub fn blobs(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::ContextChanged { system, toolset } => (Some(system), Some(toolset)),
+            Self::Outcome { blob, .. } => (blob.as_ref(), None),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second).map(String::as_str)
+    }
 }
 
 /// What can be learnt about an endpoint.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use claw_runtime::message::{ContentBlock, StopReason, ToolCall, Usage};
 use claw_runtime::provider::{
-    Decoder, Delta, DeltaSink, FailureClass, Head, ProviderError, Reply, anthropic, gemini, openai_chat,
+    Decoder, Delta, DeltaSink, FailureClass, Head, ProviderError, Reply, anthropic, dashscope,
+    gemini, ollama, openai_chat, openai_responses,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,12 +22,20 @@ type Decode = fn(&str, &str, Head) -> Decoder;
 /// of its cases must pass.
 const FORMATS: [(&str, usize, Option<Decode>); 6] = [
     ("openai_chat", 46, Some(openai_chat::decoder)),
-    ("openai_responses", 4, None),
+    ("openai_responses", 4, Some(openai_responses::decoder)),
     ("anthropic", 8, Some(anthropic::decoder)),
     ("gemini", 7, Some(gemini::decoder)),
-    ("ollama", 5, None),
-    ("dashscope", 3, None),
+    ("ollama", 5, Some(ollama::decoder)),
+    ("dashscope", 3, Some(increments)),
 ];
+
+fn increments(provider: &str, model: &str, head: Head) -> Decoder {
+    dashscope::decoder(provider, model, dashscope::Pieces::New, head)
+}
+
+fn repeats(provider: &str, model: &str, head: Head) -> Decoder {
+    dashscope::decoder(provider, model, dashscope::Pieces::All, head)
+}
 
 /// Decodes, and checks on the way that the pieces shown add up to the reply.
 fn read(decode: Decode, head: Head, chunks: &[&[u8]]) -> Answer {
@@ -88,7 +97,12 @@ fn project(answer: &Answer) -> Vec<Value> {
             // A thinking block comes back whole, behind its text.
             ContentBlock::Opaque { value, .. } if value["type"] == "thinking" => {
                 let last = events.last_mut().expect("it was read aloud");
-                assert!(last["text"].as_str().unwrap().ends_with(value["thinking"].as_str().unwrap()));
+                assert!(
+                    last["text"]
+                        .as_str()
+                        .unwrap()
+                        .ends_with(value["thinking"].as_str().unwrap())
+                );
                 last["signature"] = value["signature"].clone();
                 continue;
             }
@@ -266,6 +280,10 @@ fn run(folder: &Path, case: &Value, decode: Decode) -> Result<(), String> {
         .map(|at| at as usize)
         .collect();
     let expected = case["events"].as_array().unwrap();
+    let decode = match case["options"]["incremental_output"].as_bool() {
+        Some(false) => repeats,
+        _ => decode,
+    };
     for (name, chunks) in cuts(&body, &splits) {
         let answer = read(decode, head.clone(), &chunks);
         if let Some(difference) = difference(expected, &project(&answer)) {
@@ -393,6 +411,35 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
+/// Returns the pieces of every recorded answer of a format: events, or lines.
+fn recorded(dialect: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/wire");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default();
+    files.sort();
+    let mut pieces = Vec::new();
+    for file in files
+        .iter()
+        .filter(|file| file.to_string_lossy().ends_with(".expect.json"))
+    {
+        let case: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        if case["dialect"] != dialect {
+            continue;
+        }
+        let body = std::fs::read(folder.join(case["file"].as_str().unwrap())).unwrap();
+        let mut piece = Vec::new();
+        for line in body.split_inclusive(|byte| *byte == b'\n') {
+            piece.extend_from_slice(line);
+            if line.iter().all(u8::is_ascii_whitespace) || line.starts_with(b"{") {
+                pieces.push(std::mem::take(&mut piece));
+            }
+        }
+        pieces.push(piece);
+    }
+    pieces
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -427,6 +474,38 @@ proptest! {
         for decode in FORMATS.iter().filter_map(|format| format.2) {
             let whole = read(decode, head.clone(), &[&bytes]);
             prop_assert_eq!(read(decode, head.clone(), &cut_at(&bytes, &cuts)), whole);
+        }
+    }
+
+    #[test]
+    fn recorded_pieces_in_any_order_give_the_same_answer_however_they_are_cut(
+        format in 0..FORMATS.len(),
+        order in prop::collection::vec((any::<prop::sample::Index>(), prop::option::weighted(0.1, any::<prop::sample::Index>())), 1..12),
+        cuts in prop::collection::vec(any::<usize>(), 0..8),
+    ) {
+        let (dialect, _, decode) = FORMATS[format];
+        let pieces = recorded(dialect);
+        let (Some(decode), false) = (decode, pieces.is_empty()) else { return Ok(()) };
+        let mut bytes = Vec::new();
+        for (piece, damage) in &order {
+            let piece = piece.get(&pieces);
+            let end = damage.map_or(piece.len(), |at| at.index(piece.len() + 1));
+            bytes.extend_from_slice(&piece[..end]);
+        }
+        let head = Head { status: 200, ..Head::default() };
+        let whole = read(decode, head.clone(), &[&bytes]);
+        prop_assert_eq!(read(decode, head.clone(), &cut_at(&bytes, &cuts)), whole.clone());
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(read(decode, head, &single), whole.clone());
+        if let Ok(reply) = whole {
+            let calls = reply.content.iter().filter_map(|block| match block {
+                ContentBlock::ToolCall(call) => Some(call),
+                _ => None,
+            });
+            let calls: Vec<&ToolCall> = calls.chain(&reply.cut_calls).collect();
+            let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+            prop_assert_eq!(ids.len(), calls.len());
+            prop_assert!(calls.iter().all(|call| !call.name.is_empty() && !call.arguments.is_empty()));
         }
     }
 }

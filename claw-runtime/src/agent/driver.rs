@@ -22,7 +22,7 @@ use crate::provider::{
     Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
     ToolChoice,
 };
-use crate::session::{Barrier, Lease, View};
+use crate::session::{Append, Barrier, Lease, View};
 use crate::tool::{CallInfo, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Setup, Turn};
 
@@ -68,13 +68,14 @@ pub(super) async fn keep_context(
     Ok(())
 }
 
-/// Drives one turn to its end. Returns the outcome and how many events were appended.
+/// Drives one turn to its end, in a session whose last event is `head`. Returns the outcome and the last event then.
 pub(super) async fn drive(
     agent: &Inner,
     lease: &Lease,
     kept: &Kept,
     turn: &mut Turn,
     first: Input,
+    mut head: u64,
     token: &CancellationToken,
     observer: &mut dyn Observer,
 ) -> (TurnOutcome, u64) {
@@ -83,15 +84,19 @@ pub(super) async fn drive(
         shown: AtomicBool::new(false),
     };
     let mut work = Work::new(agent, lease, kept, &watch, token);
-    let mut appended = 0;
     let mut input = first;
     loop {
         let mut step = turn.step(work.clock.now(), input);
         while !step.append.is_empty() {
-            let barrier = step.barrier.unwrap_or(Barrier::Buffered);
-            let next = match agent.store.append(lease, &step.append, barrier).await {
+            let append = Append {
+                after: head,
+                events: &step.append,
+                barrier: step.barrier.unwrap_or(Barrier::Buffered),
+                taken: &[],
+            };
+            let next = match agent.store.append(lease, append).await {
                 Ok(()) => {
-                    appended += step.append.len() as u64;
+                    head += step.append.len() as u64;
                     step.append.iter().for_each(|event| work.event(event));
                     Input::Appended
                 }
@@ -104,7 +109,7 @@ pub(super) async fn drive(
         for command in step.commands {
             if let Some(outcome) = work.perform(turn, command) {
                 work.clean_up().await;
-                return (outcome, appended);
+                return (outcome, head);
             }
         }
         input = work.next().await;

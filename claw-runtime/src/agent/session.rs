@@ -9,7 +9,7 @@ use super::{Agent, AgentError, Observer};
 use crate::event::{EndReason, TurnOutcome};
 use crate::message::Message;
 use crate::provider::Kept;
-use crate::session::{Lease, View};
+use crate::session::{Lease, View, journal};
 use crate::turn::{Input, Turn};
 
 /// A kept conversation with an [`Agent`]. One turn at a time.
@@ -74,7 +74,8 @@ impl Session {
     }
 
     async fn fold(&mut self) -> Result<View, AgentError> {
-        let journal = self.agent.inner.store.load(&self.lease.session).await?;
+        let store = &*self.agent.inner.store;
+        let journal = journal::load(store, &self.lease.session).await?;
         self.events = journal.len() as u64;
         self.kept = Kept::default();
         Ok(journal.iter().map(|stored| &stored.event).collect())
@@ -121,17 +122,18 @@ impl Session {
             key,
             content: input.content,
         };
-        let (outcome, appended) = driver::drive(
+        let (outcome, head) = driver::drive(
             &agent.inner,
             &self.lease,
             &self.kept,
             &mut turn,
             first,
+            self.events,
             &token,
             observer,
         )
         .await;
-        self.events += appended;
+        self.events = head;
         // After a failure the store alone knows what it kept.
         self.view = match outcome.reason {
             EndReason::StoreFailed { .. } => None,

@@ -99,7 +99,8 @@ impl Assembler {
     /// Returns the reply.
     pub(crate) fn finish(mut self, sink: &mut dyn DeltaSink) -> Result<Reply, ProviderError> {
         self.flush(sink);
-        let Some(mut calls) = self.calls.finish() else {
+        let at_limit = self.stop == Some(StopReason::Length);
+        let Some(mut calls) = self.calls.finish(at_limit) else {
             return Err(ProviderError {
                 usage: self.usage,
                 partial: self.parts.into_iter().filter_map(Part::into_said).collect(),

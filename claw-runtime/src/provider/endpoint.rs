@@ -183,6 +183,25 @@ impl Endpoint {
         }
     }
 
+    /// Posts a small JSON document, and reads the one that answers as [`get`](Self::get) does.
+    pub(crate) async fn exchange<T>(
+        &self,
+        url: Url,
+        body: Value,
+        what: &str,
+        decoder: impl FnOnce(Head) -> Decoder,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, ProviderError> {
+        let post = self.client().map(|client| {
+            client
+                .post(url)
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string())
+        });
+        let found = self.document(post, what, decoder, read).await;
+        found.map_err(|error| self.scrub(error))
+    }
+
     /// Gets a JSON document in which `read` finds what it looks for; without it the answer is no `what`.
     pub(crate) async fn get<T>(
         &self,
@@ -191,21 +210,22 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
-        let found = self.document(url, what, decoder, read).await;
+        let get = self.client().map(|client| client.get(url));
+        let found = self.document(get, what, decoder, read).await;
         found.map_err(|error| self.scrub(error))
     }
 
     async fn document<T>(
         &self,
-        url: Url,
+        request: Result<RequestBuilder, ProviderError>,
         what: &str,
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
-        let get = self.client()?.get(url).headers(self.headers.clone());
-        let response = http::send(get, &self.timeouts).await?;
+        let request = request?.headers(self.headers.clone());
+        let response = http::send(request, &self.timeouts).await?;
         let head = head(&response);
         let mut body = Vec::new();
         http::read(response, started, &self.timeouts, |bytes| {

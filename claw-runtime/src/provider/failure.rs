@@ -59,7 +59,20 @@ impl Complaint {
         })
     }
 
-    fn of(error: &Value, message: String) -> Self {
+    fn of(error: &Value, mut message: String) -> Self {
+        // Azure tells what its filter met.
+        let filters = &error["innererror"]["content_filter_result"];
+        let met = |(_, found): &(&String, &Value)| found["filtered"] == true;
+        let met: Vec<&str> = filters
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(met)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !met.is_empty() {
+            message.push_str(&format!(" (filtered: {})", met.join(", ")));
+        }
         let mut code = String::new();
         let mut status = None;
         for key in ["code", "type", "status", "error_type"] {
@@ -93,14 +106,14 @@ impl Complaint {
             status,
             &format!("{} {}", self.code, self.message).to_lowercase(),
         );
-        let message = if self.message.trim().is_empty() {
-            if self.code.is_empty() {
-                "no reason given".to_owned()
-            } else {
-                self.code
-            }
-        } else {
-            self.message
+        // Within an answer there is no status, and the code often says more than the sentence.
+        let code = self.code.split(' ').find(|code| *code != "error");
+        let code = code.filter(|code| !code.is_empty() && !self.message.contains(*code));
+        let message = match (self.message.trim(), code) {
+            ("", _) if self.code.is_empty() => "no reason given".to_owned(),
+            ("", _) => self.code,
+            (_, Some(code)) if status.is_none() => format!("{} ({code})", self.message),
+            _ => self.message,
         };
         ProviderError {
             status,
@@ -187,6 +200,7 @@ pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
         return FailureClass::Filtered;
     }
     match status {
+        Some(400) if has(&BAD_CALL) => FailureClass::MalformedCall,
         Some(400) if has(&BAD_KEY) => FailureClass::Auth,
         Some(401 | 403) => FailureClass::Auth,
         Some(404 | 410) => FailureClass::NotFound,
@@ -250,6 +264,9 @@ const FILTER: [&str; 5] = [
     "datainspectionfailed",
     "content management policy",
 ];
+
+/// The service read the model's output as a call and could not (Groq).
+const BAD_CALL: [&str; 1] = ["tool_use_failed"];
 
 const BAD_KEY: [&str; 6] = [
     "api_key_invalid",
@@ -488,6 +505,11 @@ mod tests {
                 Some(400),
                 "content_filter the prompt triggered our policy",
                 Filtered,
+            ),
+            (
+                Some(400),
+                "tool_use_failed invalid_request_error failed to call a function.",
+                MalformedCall,
             ),
             (Some(404), "model_not_found", NotFound),
             (Some(409), "", Overloaded),

@@ -5,9 +5,12 @@
 
 pub mod anthropic;
 mod assemble;
+#[cfg(feature = "http")]
+mod azure;
 mod calls;
 #[cfg(feature = "http")]
 mod content;
+pub mod dashscope;
 mod decode;
 mod draft;
 #[cfg(feature = "http")]
@@ -18,7 +21,9 @@ mod history;
 #[cfg(feature = "http")]
 mod http;
 mod lenient;
+pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 #[cfg(feature = "http")]
 mod prefix;
 pub mod presets;
@@ -35,6 +40,10 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "http")]
 pub use anthropic::Anthropic;
+#[cfg(feature = "http")]
+pub use azure::Azure;
+#[cfg(feature = "http")]
+pub use dashscope::DashScope;
 pub use decode::{Decoder, Head, Progress};
 #[cfg(feature = "http")]
 pub use endpoint::SetupError;
@@ -44,7 +53,11 @@ pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
 #[cfg(feature = "http")]
+pub use ollama::Ollama;
+#[cfg(feature = "http")]
 pub use openai_chat::OpenAiChat;
+#[cfg(feature = "http")]
+pub use openai_responses::OpenAiResponses;
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
 
@@ -75,6 +88,17 @@ pub trait Provider: Send + Sync {
         request: Request<'_>,
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
+
+    /// Returns what is known of `model`: what is declared, and what the service itself tells where it does.
+    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<About, ProviderError>> {
+        let capabilities = self.capabilities(model);
+        Box::pin(async move {
+            Ok(About {
+                window: None,
+                capabilities,
+            })
+        })
+    }
 
     /// Returns the models the service offers.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
@@ -166,6 +190,15 @@ pub struct Reply {
     pub stop: StopReason,
     /// Tokens, as far as the provider tells.
     pub usage: Option<Usage>,
+}
+
+/// What is known of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// How many tokens a conversation may have, the reply included; `None` where nobody told.
+    pub window: Option<u64>,
+    /// What it can do.
+    pub capabilities: Capabilities,
 }
 
 /// What a provider and model can do.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::message::{StopReason, Usage};
 use crate::provider::DeltaSink;
@@ -163,7 +163,13 @@ impl Format for Chunks {
 }
 
 impl Chunks {
-    fn begin(&mut self, index: u64, block: &Piece<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
+    fn begin(
+        &mut self,
+        index: u64,
+        block: &Piece<'_>,
+        draft: &mut Draft,
+        sink: &mut dyn DeltaSink,
+    ) {
         self.last = index;
         let kind = text(block.kind);
         if kind != "text" {
@@ -251,9 +257,7 @@ impl Chunks {
             signature,
         }) = self.open.remove(&index)
         {
-            draft.keep(
-                json!({"type": "thinking", "thinking": thinking, "signature": signature}),
-            );
+            draft.keep(json!({"type": "thinking", "thinking": thinking, "signature": signature}));
         }
     }
 

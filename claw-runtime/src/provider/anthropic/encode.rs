@@ -238,7 +238,9 @@ impl Body<'_> {
     fn image(&mut self, image: &Image) {
         match (image_data(image), image) {
             (Some((media_type, base64)), _) if MEDIA_TYPES.contains(&media_type) => {
-                self.begin_block("{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":");
+                self.begin_block(
+                    "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":",
+                );
                 self.string(media_type);
                 self.raw(",\"data\":");
                 self.string(base64);
@@ -325,7 +327,10 @@ impl Body<'_> {
         if !id.is_empty() && id.bytes().all(is_taken) {
             self.string(id);
         } else {
-            self.string(&format!("toolu_{}", &crate::digest::of(id.as_bytes())[..24]));
+            self.string(&format!(
+                "toolu_{}",
+                &crate::digest::of(id.as_bytes())[..24]
+            ));
         }
     }
 

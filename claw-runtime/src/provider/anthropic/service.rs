@@ -142,10 +142,7 @@ impl Provider for Anthropic {
         let mut url = self.endpoint.below("models");
         url.query_pairs_mut().append_pair("limit", "1000");
         let decode = |head| decoder(&self.endpoint.name, "", head);
-        Box::pin(
-            self.endpoint
-                .get(url, "list of models", decode, model_ids),
-        )
+        Box::pin(self.endpoint.get(url, "list of models", decode, model_ids))
     }
 }
 

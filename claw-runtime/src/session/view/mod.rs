@@ -115,6 +115,8 @@ impl View {
             Event::Decision { .. }
             | Event::ApprovalAsked { .. }
             | Event::Guard { .. }
+            | Event::Blocked { .. }
+            | Event::Resumed { .. }
             | Event::CancelRequested => {}
         }
     }

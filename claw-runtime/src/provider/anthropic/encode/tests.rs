@@ -77,9 +77,8 @@ fn image(media_type: &str) -> ContentBlock {
 
 fn toolset() -> crate::registry::Toolset {
     let tool = |name: &'static str| {
-        let handler: crate::tool::Handler = Arc::new(|_, _| {
-            Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) })
-        });
+        let handler: crate::tool::Handler =
+            Arc::new(|_, _| Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) }));
         let spec = crate::tool::Spec::new(name.into(), "It.".into());
         let schema = json!({
             "type": "object", "properties": {"n": {"type": "integer", "maximum": 9}},
@@ -150,8 +149,16 @@ fn the_choice_of_calling_is_said_only_where_tools_are() {
     let tools = toolset();
     for (tool_choice, thinking, sent) in [
         (ToolChoice::Auto, Thinking::Unsaid, Value::Null),
-        (ToolChoice::None, Thinking::Adaptive, json!({"type": "none"})),
-        (ToolChoice::Required, Thinking::Unsaid, json!({"type": "any"})),
+        (
+            ToolChoice::None,
+            Thinking::Adaptive,
+            json!({"type": "none"}),
+        ),
+        (
+            ToolChoice::Required,
+            Thinking::Unsaid,
+            json!({"type": "any"}),
+        ),
         // Both at once are refused.
         (ToolChoice::Required, Thinking::Adaptive, Value::Null),
     ] {
@@ -163,7 +170,10 @@ fn the_choice_of_calling_is_said_only_where_tools_are() {
             ..BARE
         };
         assert_eq!(body(with, peer)["tool_choice"], sent);
-        let without = Request { tool_choice, ..BARE };
+        let without = Request {
+            tool_choice,
+            ..BARE
+        };
         assert_eq!(body(without, peer)["tool_choice"], Value::Null);
     }
 }
@@ -217,7 +227,10 @@ fn calls_and_results_are_blocks_paired_by_id() {
         ]),
     ];
     let sent = messages(&conversation);
-    let made = sent[0]["content"][2]["id"].as_str().expect("an id").to_owned();
+    let made = sent[0]["content"][2]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     assert!(made.starts_with("toolu_") && made.len() == 30, "{made}");
     assert_eq!(
         sent,
@@ -291,9 +304,11 @@ fn images_go_where_the_format_takes_them() {
             url("data:image/webp;base64,QUJD"),
             image("image/bmp"),
         ]),
-        results(vec![
-            result("c", vec![ContentBlock::text("a chart"), image("image/png")], false),
-        ]),
+        results(vec![result(
+            "c",
+            vec![ContentBlock::text("a chart"), image("image/png")],
+            false,
+        )]),
     ];
     let base64 = |media_type: &str| {
         json!({"type": "image",
@@ -338,7 +353,10 @@ fn nothing_blank_is_sent() {
             {"role": "user", "content": text("[empty message]")},
         ])
     );
-    let blank = Request { system: " \n", ..BARE };
+    let blank = Request {
+        system: " \n",
+        ..BARE
+    };
     assert_eq!(body(blank, PEER)["system"], Value::Null);
 }
 
@@ -353,13 +371,17 @@ fn said() -> impl Strategy<Value = Vec<Message>> {
     let text = "[a-z\"\\\\é ]{0,8}";
     let round = (vec(text, 1..4), any::<bool>()).prop_map(|(texts, with_image)| {
         let calls = texts.iter().enumerate();
-        let calls = calls.map(|(at, text)| call(&format!("c{at}"), &json!({ "a": text }).to_string()));
+        let calls =
+            calls.map(|(at, text)| call(&format!("c{at}"), &json!({ "a": text }).to_string()));
         let given = texts.iter().enumerate().map(|(at, text)| {
             let mut content = vec![ContentBlock::text(text)];
             content.extend(with_image.then(|| image("image/png")));
             result(&format!("c{at}"), content, text.is_empty())
         });
-        vec![Message::assistant(calls.collect()), results(given.collect())]
+        vec![
+            Message::assistant(calls.collect()),
+            results(given.collect()),
+        ]
     });
     prop_oneof![
         text.prop_map(|text| vec![Message::user(text)]),
