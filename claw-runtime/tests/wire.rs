@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use claw_runtime::message::{ContentBlock, StopReason, ToolCall, Usage};
 use claw_runtime::provider::{
     Decoder, Delta, DeltaSink, FailureClass, Head, ProviderError, Reply, anthropic, dashscope,
-    ollama, openai_chat, openai_responses,
+    gemini, ollama, openai_chat, openai_responses,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const FORMATS: [(&str, usize, Option<Decode>); 6] = [
     ("openai_chat", 46, Some(openai_chat::decoder)),
     ("openai_responses", 4, Some(openai_responses::decoder)),
     ("anthropic", 8, Some(anthropic::decoder)),
-    ("gemini", 7, None),
+    ("gemini", 7, Some(gemini::decoder)),
     ("ollama", 5, Some(ollama::decoder)),
     ("dashscope", 3, Some(increments)),
 ];

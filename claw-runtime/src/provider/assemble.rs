@@ -60,6 +60,11 @@ impl Assembler {
         self.parts.push(Part::Opaque(block));
     }
 
+    /// Keeps what follows apart from the text before it.
+    pub(crate) fn split(&mut self) {
+        self.parts.push(Part::Text(String::new()));
+    }
+
     /// Takes the tokens spent; the last word counts.
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);

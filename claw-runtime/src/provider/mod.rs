@@ -16,6 +16,7 @@ mod draft;
 #[cfg(feature = "http")]
 mod endpoint;
 mod failure;
+pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
 mod http;
@@ -46,6 +47,8 @@ pub use dashscope::DashScope;
 pub use decode::{Decoder, Head, Progress};
 #[cfg(feature = "http")]
 pub use endpoint::SetupError;
+#[cfg(feature = "http")]
+pub use gemini::Gemini;
 pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
