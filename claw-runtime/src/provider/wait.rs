@@ -210,10 +210,7 @@ mod tests {
                 &[
                     DATE,
                     ("anthropic-ratelimit-requests-remaining", "3"),
-                    (
-                        "anthropic-ratelimit-requests-reset",
-                        "2026-11-30T13:00:00Z",
-                    ),
+                    ("anthropic-ratelimit-requests-reset", "2026-11-30T13:00:00Z"),
                     ("anthropic-ratelimit-input-tokens-remaining", "0"),
                     (
                         "anthropic-ratelimit-input-tokens-reset",

@@ -233,9 +233,7 @@ fn a_message_is_one_bounded_line_without_keys() {
 #[test]
 fn a_limit_that_passes_is_told_from_one_that_lasts() {
     use FailureClass::*;
-    let retry = |delay: &str| {
-        json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay})
-    };
+    let retry = |delay: &str| json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay});
     let quota = |id: &str| {
         json!({"@type": "type.googleapis.com/google.rpc.QuotaFailure",
             "violations": [{"quotaId": id}]})

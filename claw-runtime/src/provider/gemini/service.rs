@@ -151,10 +151,7 @@ impl Provider for Gemini {
         let mut url = self.endpoint.below("models");
         url.query_pairs_mut().append_pair("pageSize", "1000");
         let decode = |head| decoder(&self.endpoint.name, "", head);
-        Box::pin(
-            self.endpoint
-                .get(url, "list of models", decode, model_ids),
-        )
+        Box::pin(self.endpoint.get(url, "list of models", decode, model_ids))
     }
 }
 
@@ -181,8 +178,16 @@ mod tests {
     #[test]
     fn an_address_is_taken_as_people_write_it() {
         for (base, model, url) in [
-            ("https://h", "g", "https://h/v1beta/models/g:generateContent"),
-            ("https://h/v1/", "g", "https://h/v1/models/g:generateContent"),
+            (
+                "https://h",
+                "g",
+                "https://h/v1beta/models/g:generateContent",
+            ),
+            (
+                "https://h/v1/",
+                "g",
+                "https://h/v1/models/g:generateContent",
+            ),
             (
                 "https://h/v1beta/openai",
                 "models/g",
