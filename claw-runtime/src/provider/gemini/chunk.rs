@@ -128,9 +128,7 @@ impl Chunks {
         sink: &mut dyn DeltaSink,
     ) -> bool {
         #[derive(Deserialize)]
-        struct List<'a>(
-            #[serde(borrow, deserialize_with = "few")] Option<Vec<&'a RawValue>>,
-        );
+        struct List<'a>(#[serde(borrow, deserialize_with = "few")] Option<Vec<&'a RawValue>>);
         let Ok(List(Some(documents))) = serde_json::from_str::<List<'_>>(json) else {
             return false;
         };
@@ -141,12 +139,7 @@ impl Chunks {
                 .all(|json| self.document(json, whole, draft, sink))
     }
 
-    fn candidate(
-        &mut self,
-        candidate: Candidate<'_>,
-        draft: &mut Draft,
-        sink: &mut dyn DeltaSink,
-    ) {
+    fn candidate(&mut self, candidate: Candidate<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
         let parts = candidate.content.and_then(|content| content.parts);
         for part in parts.into_iter().flatten().flatten() {
             self.part(&part, draft, sink);
@@ -157,10 +150,14 @@ impl Chunks {
             // Beside calls, too: what is there decides.
             "STOP" => StopReason::Stop,
             "MAX_TOKENS" => StopReason::Length,
-            "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
-            | "IMAGE_SAFETY" | "IMAGE_PROHIBITED_CONTENT" | "IMAGE_RECITATION" => {
-                StopReason::ContentFilter
-            }
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION" => StopReason::ContentFilter,
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" => {
                 let mut message = format!("the service stopped with `{reason}`");
                 let said = text(candidate.finish_message);

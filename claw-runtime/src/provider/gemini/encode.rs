@@ -47,7 +47,11 @@ pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>) -> Bytes {
 
 /// Tells whether a model refuses an earlier call without a signature: Gemini 3 and later, and what is always the latest.
 fn wants_signatures(model: &str) -> bool {
-    let Some(rest) = model.rsplit('/').next().and_then(|it| it.strip_prefix("gemini-")) else {
+    let Some(rest) = model
+        .rsplit('/')
+        .next()
+        .and_then(|it| it.strip_prefix("gemini-"))
+    else {
         return false;
     };
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
@@ -250,8 +254,7 @@ impl Body<'_> {
 
     fn assistant(&mut self, message: &Message) {
         let text = |block| text_of_block(block, true).filter(|text| !text.trim().is_empty());
-        let is_said =
-            |block| matches!(block, &ContentBlock::ToolCall(_)) || text(block).is_some();
+        let is_said = |block| matches!(block, &ContentBlock::ToolCall(_)) || text(block).is_some();
         if !message.content.iter().any(is_said) {
             return;
         }

@@ -71,9 +71,8 @@ fn image(media_type: &str) -> ContentBlock {
 
 fn toolset() -> crate::registry::Toolset {
     let tool = |name: &'static str, properties: Value| {
-        let handler: crate::tool::Handler = Arc::new(|_, _| {
-            Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) })
-        });
+        let handler: crate::tool::Handler =
+            Arc::new(|_, _| Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) }));
         let spec = crate::tool::Spec::new(name.into(), "It.".into());
         let schema = json!({
             "type": "object", "properties": properties, "additionalProperties": false,
@@ -142,7 +141,10 @@ fn a_request_has_its_parts_in_the_fields_of_the_format() {
             {"name": "c", "description": "It."},
         ])
     );
-    assert_eq!(sent["toolConfig"], json!({"functionCallingConfig": {"mode": "ANY"}}));
+    assert_eq!(
+        sent["toolConfig"],
+        json!({"functionCallingConfig": {"mode": "ANY"}})
+    );
     let plain = Request {
         messages: &conversation,
         ..BARE
@@ -207,7 +209,10 @@ fn a_signature_goes_back_on_the_part_it_came_with() {
     let conversation = [
         Message::assistant(vec![
             ContentBlock::Reasoning { text: "Hm".into() },
-            own(model, json!({"text": "Hm", "thought": true, "thoughtSignature": "h"})),
+            own(
+                model,
+                json!({"text": "Hm", "thought": true, "thoughtSignature": "h"}),
+            ),
             ContentBlock::text("a"),
             own(model, of_text.clone()),
             ContentBlock::text("b"),
@@ -223,7 +228,10 @@ fn a_signature_goes_back_on_the_part_it_came_with() {
             own(model, of_text),
             call("c4", "{}"),
         ]),
-        Message::assistant(vec![own(model, json!({"text": "", "thoughtSignature": "alone"}))]),
+        Message::assistant(vec![own(
+            model,
+            json!({"text": "", "thoughtSignature": "alone"}),
+        )]),
     ];
     let f = |id: &str| json!({"id": id, "name": "f", "args": {}});
     assert_eq!(
@@ -280,14 +288,16 @@ fn images_go_where_the_format_takes_them() {
             ],
         },
         results(vec![
-            result("c", vec![ContentBlock::text("a chart"), image("image/png")], false),
+            result(
+                "c",
+                vec![ContentBlock::text("a chart"), image("image/png")],
+                false,
+            ),
             result("d", vec![], false),
         ]),
     ];
     let inline = |media_type: &str| json!({"inlineData": {"mimeType": media_type, "data": "QUJD"}});
-    let response = |id: &str, text: &str| {
-        json!({"functionResponse": {"id": id, "name": "f", "response": {"output": text}}})
-    };
+    let response = |id: &str, text: &str| json!({"functionResponse": {"id": id, "name": "f", "response": {"output": text}}});
     assert_eq!(
         contents("m", &conversation),
         json!([
