@@ -55,6 +55,7 @@ struct Inner {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    must_call: bool,
     abandoned: Arc<Abandoned>,
 }
 
@@ -78,6 +79,7 @@ pub struct AgentBuilder {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    must_call: bool,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -90,6 +92,17 @@ pub enum AgentError {
     /// Two models cannot be told apart.
     #[error("two models are named `{provider}:{model}`: give one of the providers another name")]
     DuplicateModel {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
+    /// A model can call tools neither natively nor by prompt, and the agent is to have none such.
+    #[error(
+        "model `{provider}:{model}` can call no tools, and this agent takes no such model: choose another one, or say \
+         otherwise in its capabilities"
+    )]
+    CannotCall {
         /// The provider's name.
         provider: String,
         /// The model's name.
@@ -119,6 +132,7 @@ impl Agent {
             store: Arc::new(MemoryStore::new()),
             workspace: None,
             protocol: None,
+            must_call: false,
         }
     }
 
@@ -126,8 +140,9 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Fails when the store does.
+    /// Fails when the store does, and when the agent [must call](AgentBuilder::must_call) and a model cannot.
     pub async fn session(&self, id: &str) -> Result<Session, AgentError> {
+        self.check_calls()?;
         Session::open(self.clone(), id).await
     }
 
@@ -152,6 +167,21 @@ impl Agent {
         }
     }
 
+    /// Refuses a model that can call neither natively nor by prompt, where the agent must call.
+    fn check_calls(&self) -> Result<(), AgentError> {
+        let cannot = |model: &&Model| {
+            let capabilities = model.provider.capabilities(&model.name);
+            !capabilities.native_tools && !capabilities.prompt_tools
+        };
+        match self.inner.models.iter().find(cannot) {
+            Some(model) if self.inner.must_call => Err(AgentError::CannotCall {
+                provider: model.provider.name().to_owned(),
+                model: model.name.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools
@@ -166,11 +196,13 @@ impl Agent {
             .iter()
             .map(|Model { provider, name }| {
                 let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
-                let native = provider.capabilities(name).native_tools && !learnt;
-                let fitting = if native || inner.tools.is_empty() {
+                let capabilities = provider.capabilities(name);
+                let fitting = if (capabilities.native_tools && !learnt) || inner.tools.is_empty() {
                     Protocol::Native
-                } else {
+                } else if capabilities.prompt_tools {
                     Protocol::Prompt
+                } else {
+                    Protocol::Chat
                 };
                 Arc::new(Target {
                     provider: provider.name().to_owned(),
@@ -275,11 +307,17 @@ impl AgentBuilder {
         self
     }
 
+    /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
+    pub fn must_call(mut self) -> Self {
+        self.must_call = true;
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
     ///
-    /// Fails without a model, when two models are named alike, for the journal names a model and so must find it, when two
+    /// Fails without a model, with one that cannot call where the agent [must](Self::must_call), when two models are named alike, for the journal names a model and so must find it, when two
     /// tools have one name, and when a tool misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
@@ -300,7 +338,7 @@ impl AgentBuilder {
         let tools = self.tools.with(self.more)?;
         let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
-        Ok(Agent {
+        let agent = Agent {
             inner: Arc::new(Inner {
                 models: self.models,
                 tools,
@@ -313,8 +351,11 @@ impl AgentBuilder {
                 store: self.store,
                 workspace: self.workspace,
                 protocol: self.protocol,
+                must_call: self.must_call,
                 abandoned: Arc::default(),
             }),
-        })
+        };
+        agent.check_calls()?;
+        Ok(agent)
     }
 }

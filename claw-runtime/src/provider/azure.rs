@@ -11,8 +11,7 @@ use reqwest::Url;
 use reqwest::header::HeaderName;
 use secrecy::SecretString;
 
-use super::endpoint::{Endpoint, SetupError};
-use super::http::Timeouts;
+use super::endpoint::{self, Endpoint, SetupError};
 use super::openai_chat::{MaxTokens, Peer, Quirks, decoder, encode, model_ids};
 use super::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 use crate::dialect::Dialect;
@@ -76,6 +75,8 @@ impl Azure {
         })
     }
 
+    endpoint::options!();
+
     /// Uses the addresses of this `api-version`, as `2024-10-21`, in place of the v1 address.
     pub fn api_version(mut self, version: impl Into<String>) -> Self {
         self.api_version = Some(version.into());
@@ -88,32 +89,9 @@ impl Azure {
         self
     }
 
-    /// Sends this header with every request, as `authorization` with a token of Entra ID; its value is treated as a
-    /// secret.
-    ///
-    /// # Errors
-    ///
-    /// Fails when HTTP does not allow the name or the value.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
-        self.endpoint = self.endpoint.header(name, value)?;
-        Ok(self)
-    }
-
     /// Sets where the resource's models depart from the common form.
     pub fn quirks(mut self, quirks: Quirks) -> Self {
         self.quirks = quirks;
-        self
-    }
-
-    /// Sets what one model can do.
-    pub fn declare_model(mut self, model: impl Into<String>, capabilities: Capabilities) -> Self {
-        self.endpoint.of_models.insert(model.into(), capabilities);
-        self
-    }
-
-    /// Sets how long an answer may be silent.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.endpoint.timeouts = timeouts;
         self
     }
 

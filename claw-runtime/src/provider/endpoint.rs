@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
 use super::http::{self, Timeouts};
@@ -49,6 +50,57 @@ pub enum SetupError {
     },
 }
 
+/// What every provider can be told of its endpoint.
+macro_rules! options {
+    () => {
+        /// Sends this header with every request; its value is treated as a secret.
+        ///
+        /// # Errors
+        ///
+        /// Fails when HTTP does not allow the name or the value.
+        pub fn header(
+            mut self,
+            name: &str,
+            value: &str,
+        ) -> Result<Self, $crate::provider::SetupError> {
+            self.endpoint = self.endpoint.header(name, value)?;
+            Ok(self)
+        }
+
+        /// Sets what the service's models can do, where no rule says otherwise.
+        pub fn declare(mut self, capabilities: $crate::provider::Capabilities) -> Self {
+            self.endpoint.capabilities = capabilities;
+            self
+        }
+
+        /// Sets what one model can do, whatever the rules say.
+        pub fn declare_model(
+            mut self,
+            model: impl Into<String>,
+            capabilities: $crate::provider::Capabilities,
+        ) -> Self {
+            self.endpoint.of_models.insert(model.into(), capabilities);
+            self
+        }
+
+        /// Adds rules about what models can do; see [`abilities`]($crate::provider::abilities). Later ones weigh more.
+        pub fn rules(
+            mut self,
+            rules: impl IntoIterator<Item = $crate::provider::abilities::Rule>,
+        ) -> Self {
+            self.endpoint.rules.extend(rules);
+            self
+        }
+
+        /// Sets how long an answer may be silent.
+        pub fn timeouts(mut self, timeouts: $crate::provider::Timeouts) -> Self {
+            self.endpoint.timeouts = timeouts;
+            self
+        }
+    };
+}
+pub(crate) use options;
+
 /// A service's address and key, and what its models can do.
 pub(crate) struct Endpoint {
     pub(crate) name: String,
@@ -57,6 +109,7 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     pub(crate) capabilities: Capabilities,
     pub(crate) of_models: HashMap<String, Capabilities>,
+    pub(crate) rules: Vec<Rule>,
     pub(crate) timeouts: Timeouts,
     client: OnceLock<Client>,
 }
@@ -81,6 +134,7 @@ impl Endpoint {
             headers: HeaderMap::new(),
             capabilities: Capabilities::FULL,
             of_models: HashMap::new(),
+            rules: Vec::new(),
             timeouts: Timeouts::default(),
             client: OnceLock::new(),
         })
@@ -119,8 +173,23 @@ impl Endpoint {
     }
 
     pub(crate) fn capabilities(&self, model: &str) -> Capabilities {
-        let declared = self.of_models.get(model);
-        declared.copied().unwrap_or(self.capabilities)
+        if let Some(declared) = self.of_models.get(model) {
+            return *declared;
+        }
+        let rules = self.rules.iter().filter(|rule| rule.covers(model));
+        rules.fold(self.capabilities, |before, rule| rule.change.apply(before))
+    }
+
+    /// Returns what is declared of `model` in the place of what its service shows.
+    pub(crate) fn declared_over(&self, model: &str, shown: Capabilities) -> Capabilities {
+        match self.of_models.get(model) {
+            Some(declared) => *declared,
+            None => self
+                .rules
+                .iter()
+                .filter(|rule| !rule.is_guess && rule.covers(model))
+                .fold(shown, |before, rule| rule.change.apply(before)),
+        }
     }
 
     /// Tells whether a request is streamed.

@@ -3,6 +3,7 @@
 //! A provider makes exactly one attempt per call. Retry, backoff and the choice of another model belong to the turn,
 //! because they are journaled.
 
+pub mod abilities;
 pub mod anthropic;
 mod assemble;
 #[cfg(feature = "http")]
@@ -91,15 +92,10 @@ pub trait Provider: Send + Sync {
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
 
-    /// Returns what is known of `model`: what is declared, and what the service itself tells where it does.
-    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<About, ProviderError>> {
-        let capabilities = self.capabilities(model);
-        Box::pin(async move {
-            Ok(About {
-                window: None,
-                capabilities,
-            })
-        })
+    /// Asks the service what `model` can do, where it tells; elsewhere returns what is declared.
+    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Capabilities, ProviderError>> {
+        let declared = self.capabilities(model);
+        Box::pin(async move { Ok(declared) })
     }
 
     /// Returns the models the service offers.
@@ -194,20 +190,13 @@ pub struct Reply {
     pub usage: Option<Usage>,
 }
 
-/// What is known of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
-    /// How many tokens a conversation may have, the reply included; `None` where nobody told.
-    pub window: Option<u64>,
-    /// What it can do.
-    pub capabilities: Capabilities,
-}
-
 /// What a provider and model can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Takes tool definitions and answers with calls.
     pub native_tools: bool,
+    /// Follows the prompt protocol, where it takes no tool definitions.
+    pub prompt_tools: bool,
     /// May answer with several calls in one round.
     pub parallel_calls: bool,
     /// Streams.
@@ -222,12 +211,15 @@ pub struct Capabilities {
     pub reasoning: bool,
     /// How far it can be held to a form.
     pub structured: Structured,
+    /// How many tokens a conversation may have, the reply included; `None` where nobody told.
+    pub window: Option<u64>,
 }
 
 impl Capabilities {
     /// A current chat model of a large service.
     pub const FULL: Self = Self {
         native_tools: true,
+        prompt_tools: true,
         parallel_calls: true,
         streaming: true,
         streaming_with_tools: true,
@@ -235,11 +227,13 @@ impl Capabilities {
         system_role: true,
         reasoning: false,
         structured: Structured::None,
+        window: None,
     };
 }
 
 /// How far a model's output can be held to a form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Structured {
     /// Not at all.

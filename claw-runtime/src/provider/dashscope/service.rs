@@ -7,16 +7,13 @@ use secrecy::SecretString;
 use super::encode::{Peer, encode};
 use super::{Pieces, decoder};
 use crate::dialect::Dialect;
-use crate::provider::endpoint::{Endpoint, SetupError};
-use crate::provider::http::Timeouts;
+use crate::provider::abilities;
+use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 
 const TEXT: &str = "services/aigc/text-generation/generation";
 const MULTIMODAL: &str = "services/aigc/multimodal-generation/generation";
-
-/// Parts of the names of models that see, and so stand at the other address.
-const SEE: [&str; 4] = ["-vl", "qvq", "omni", "ocr"];
 
 /// Alibaba's DashScope, in its own format.
 #[derive(Debug)]
@@ -48,38 +45,19 @@ impl DashScope {
         let mut endpoint = endpoint
             .key_in(AUTHORIZATION, "Bearer ")?
             .public_header(streamed, "enable");
-        endpoint.capabilities.vision = false;
+        // The address depends on them.
+        endpoint.rules = abilities::known("dashscope");
         Ok(Self {
             endpoint,
             pieces: Pieces::New,
         })
     }
 
-    /// Sends this header with every request; its value is treated as a secret.
-    ///
-    /// # Errors
-    ///
-    /// Fails when HTTP does not allow the name or the value.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
-        self.endpoint = self.endpoint.header(name, value)?;
-        Ok(self)
-    }
+    endpoint::options!();
 
     /// Sets what the events of a stream hold; [`Pieces::New`] without. Models that think take nothing else.
     pub fn pieces(mut self, pieces: Pieces) -> Self {
         self.pieces = pieces;
-        self
-    }
-
-    /// Sets what one model can do. [`Capabilities::vision`] decides about its address; without, its name does.
-    pub fn declare_model(mut self, model: impl Into<String>, capabilities: Capabilities) -> Self {
-        self.endpoint.of_models.insert(model.into(), capabilities);
-        self
-    }
-
-    /// Sets how long an answer may be silent.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.endpoint.timeouts = timeouts;
         self
     }
 
@@ -89,7 +67,7 @@ impl DashScope {
         request: &Request<'_>,
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> impl Future<Output = Result<Reply, ProviderError>> + Send + 'a {
-        let capabilities = self.capabilities(request.model);
+        let capabilities = self.endpoint.capabilities(request.model);
         let peer = Peer {
             provider: &self.endpoint.name,
             quirks: self.pieces,
@@ -114,14 +92,7 @@ impl Provider for DashScope {
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {
-        let sees = SEE.iter().any(|part| model.contains(part));
-        match self.endpoint.of_models.get(model) {
-            Some(declared) => *declared,
-            None => Capabilities {
-                vision: sees,
-                ..self.endpoint.capabilities
-            },
-        }
+        self.endpoint.capabilities(model)
     }
 
     fn dialect(&self, _model: &str) -> &'static Dialect {

@@ -9,8 +9,7 @@ use super::chunk::model_ids;
 use super::encode::{Peer, encode};
 use super::{Options, decoder};
 use crate::dialect::Dialect;
-use crate::provider::endpoint::{Endpoint, SetupError};
-use crate::provider::http::Timeouts;
+use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 
 /// A service that speaks Gemini `generateContent`.
@@ -54,37 +53,11 @@ impl Gemini {
         })
     }
 
-    /// Sends this header with every request; its value is treated as a secret.
-    ///
-    /// # Errors
-    ///
-    /// Fails when HTTP does not allow the name or the value.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
-        self.endpoint = self.endpoint.header(name, value)?;
-        Ok(self)
-    }
+    endpoint::options!();
 
     /// Sets what is asked for beside the conversation.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
-        self
-    }
-
-    /// Sets what the service's models can do; [`Capabilities::FULL`] without.
-    pub fn declare(mut self, capabilities: Capabilities) -> Self {
-        self.endpoint.capabilities = capabilities;
-        self
-    }
-
-    /// Sets what one model can do.
-    pub fn declare_model(mut self, model: impl Into<String>, capabilities: Capabilities) -> Self {
-        self.endpoint.of_models.insert(model.into(), capabilities);
-        self
-    }
-
-    /// Sets how long an answer may be silent.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.endpoint.timeouts = timeouts;
         self
     }
 

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use super::decoder;
 use super::encode::{Peer, encode};
 use crate::dialect::Dialect;
-use crate::provider::endpoint::{Endpoint, SetupError};
-use crate::provider::http::Timeouts;
+use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
-use crate::provider::{About, Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 
 /// The context window asked for where none is set, in tokens. The service takes less for a model that has less.
 const WINDOW: u64 = 32_768;
@@ -47,38 +46,12 @@ impl Ollama {
         })
     }
 
-    /// Sends this header with every request; its value is treated as a secret.
-    ///
-    /// # Errors
-    ///
-    /// Fails when HTTP does not allow the name or the value.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
-        self.endpoint = self.endpoint.header(name, value)?;
-        Ok(self)
-    }
+    endpoint::options!();
 
     /// Sets the context window asked for, in tokens; 32,768 without. `None` leaves it to the server, whose own may be so
     /// small that the front of a conversation is lost without a word.
     pub fn window(mut self, tokens: Option<u64>) -> Self {
         self.window = tokens;
-        self
-    }
-
-    /// Sets what the server's models can do.
-    pub fn declare(mut self, capabilities: Capabilities) -> Self {
-        self.endpoint.capabilities = capabilities;
-        self
-    }
-
-    /// Sets what one model can do.
-    pub fn declare_model(mut self, model: impl Into<String>, capabilities: Capabilities) -> Self {
-        self.endpoint.of_models.insert(model.into(), capabilities);
-        self
-    }
-
-    /// Sets how long an answer may be silent.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.endpoint.timeouts = timeouts;
         self
     }
 
@@ -132,11 +105,13 @@ impl Provider for Ollama {
         Box::pin(self.endpoint.get(url, "list of models", decode, model_ids))
     }
 
-    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<About, ProviderError>> {
+    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Capabilities, ProviderError>> {
         let url = self.endpoint.below("api/show");
         let decode = |head| decoder(&self.endpoint.name, model, head);
-        let declared = self.endpoint.of_models.get(model).copied();
-        let read = move |shown: &Value| about(shown, declared, self.endpoint.capabilities);
+        let read = move |shown: &Value| {
+            let shown = about(shown, self.endpoint.capabilities)?;
+            Some(self.endpoint.declared_over(model, shown))
+        };
         let body = json!({ "model": model });
         Box::pin(
             self.endpoint
@@ -145,8 +120,8 @@ impl Provider for Ollama {
     }
 }
 
-/// Reads what the server shows of a model. What is declared of it by name has the last word.
-fn about(shown: &Value, declared: Option<Capabilities>, usual: Capabilities) -> Option<About> {
+/// Reads what the server shows of a model; `usual` is what it says nothing about.
+fn about(shown: &Value, usual: Capabilities) -> Option<Capabilities> {
     let listed = shown["capabilities"].as_array();
     let info = shown["model_info"].as_object();
     if listed.is_none() && info.is_none() && shown["details"].is_null() {
@@ -159,15 +134,12 @@ fn about(shown: &Value, declared: Option<Capabilities>, usual: Capabilities) -> 
             .filter(|(key, _)| key.ends_with(".context_length"));
         lengths.find_map(|(_, length)| length.as_u64())
     });
-    let capabilities = declared.unwrap_or(Capabilities {
+    Some(Capabilities {
         native_tools: has("tools").unwrap_or(usual.native_tools),
         vision: has("vision").unwrap_or(usual.vision),
         reasoning: has("thinking").unwrap_or(usual.reasoning),
-        ..usual
-    });
-    Some(About {
         window,
-        capabilities,
+        ..usual
     })
 }
 
@@ -197,22 +169,15 @@ mod tests {
             "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960},
             "capabilities": ["completion", "tools", "thinking"],
         });
-        let read = about(&shown, None, Capabilities::FULL).unwrap();
-        assert_eq!(read.window, Some(40_960));
         assert_eq!(
-            read.capabilities,
-            Capabilities {
+            about(&shown, Capabilities::FULL),
+            Some(Capabilities {
                 vision: false,
                 reasoning: true,
+                window: Some(40_960),
                 ..Capabilities::FULL
-            }
+            })
         );
-        let declared = Capabilities {
-            native_tools: false,
-            ..Capabilities::FULL
-        };
-        let read = about(&shown, Some(declared), Capabilities::FULL).unwrap();
-        assert_eq!(read.capabilities, declared);
-        assert_eq!(about(&json!({"models": []}), None, declared), None);
+        assert_eq!(about(&json!({"models": []}), Capabilities::FULL), None);
     }
 }

@@ -7,8 +7,7 @@ use secrecy::SecretString;
 use super::decoder;
 use super::encode::{Peer, encode};
 use crate::dialect::Dialect;
-use crate::provider::endpoint::{Endpoint, SetupError};
-use crate::provider::http::Timeouts;
+use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 
@@ -41,34 +40,7 @@ impl OpenAiResponses {
         })
     }
 
-    /// Sends this header with every request; its value is treated as a secret.
-    ///
-    /// # Errors
-    ///
-    /// Fails when HTTP does not allow the name or the value.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
-        self.endpoint = self.endpoint.header(name, value)?;
-        Ok(self)
-    }
-
-    /// Sets what the service's models can do. [`Capabilities::reasoning`] asks for encrypted reasoning, which models that
-    /// do not reason refuse.
-    pub fn declare(mut self, capabilities: Capabilities) -> Self {
-        self.endpoint.capabilities = capabilities;
-        self
-    }
-
-    /// Sets what one model can do.
-    pub fn declare_model(mut self, model: impl Into<String>, capabilities: Capabilities) -> Self {
-        self.endpoint.of_models.insert(model.into(), capabilities);
-        self
-    }
-
-    /// Sets how long an answer may be silent.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.endpoint.timeouts = timeouts;
-        self
-    }
+    endpoint::options!();
 
     /// Encodes the request at once; what is returned borrows nothing of it.
     fn attempt<'a>(
