@@ -23,8 +23,8 @@ type Decode = fn(&str, &str, Head) -> Decoder;
 const FORMATS: [(&str, usize, Option<Decode>); 6] = [
     ("openai_chat", 46, Some(openai_chat::decoder)),
     ("openai_responses", 4, Some(openai_responses::decoder)),
-    ("anthropic", 8, Some(anthropic::decoder)),
-    ("gemini", 7, Some(gemini::decoder)),
+    ("anthropic", 31, Some(anthropic::decoder)),
+    ("gemini", 30, Some(gemini::decoder)),
     ("ollama", 5, Some(ollama::decoder)),
     ("dashscope", 3, Some(increments)),
 ];
@@ -96,20 +96,17 @@ fn project(answer: &Answer) -> Vec<Value> {
             ContentBlock::Reasoning { text } => ("reasoning", text),
             // A thinking block comes back whole, behind its text.
             ContentBlock::Opaque { value, .. } if value["type"] == "thinking" => {
-                let last = events.last_mut().expect("it was read aloud");
-                assert!(
-                    last["text"]
-                        .as_str()
-                        .unwrap()
-                        .ends_with(value["thinking"].as_str().unwrap())
-                );
-                last["signature"] = value["signature"].clone();
+                let thinking = value["thinking"].as_str().unwrap();
+                if let Some(last) = events.last_mut().filter(|_| !thinking.is_empty()) {
+                    assert_eq!(last["text"], thinking);
+                    last["signature"] = value["signature"].clone();
+                }
                 continue;
             }
             _ => continue,
         };
         match events.last_mut() {
-            Some(last) if last["type"] == kind => {
+            Some(last) if last["type"] == kind && last["signature"].is_null() => {
                 last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into();
             }
             _ => events.push(json!({"type": kind, "text": text})),

@@ -142,6 +142,7 @@ impl Format for Chunks {
                 self.stop(Piece::read(document.delta).stop_reason, draft);
             }
             "message_stop" => {
+                self.stop(None, draft);
                 if !draft.has_stopped() {
                     draft.assembler.stop(StopReason::Stop);
                 }

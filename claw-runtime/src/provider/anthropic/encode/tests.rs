@@ -454,3 +454,112 @@ fn a_request_goes_on_in_the_bytes_of_the_last() {
         last = Some(at);
     }
 }
+
+/// Returns blocks as a model may send them, ids apart.
+fn blocks() -> impl Strategy<Value = Vec<Value>> {
+    let text = "[a-z é]{0,6}[a-z]";
+    let block = prop_oneof![
+        text.prop_map(|text| json!({"type": "text", "text": text})),
+        (" ?[a-z]{0,4}\n?", "[A-Za-z+/]{0,6}").prop_map(|(thinking, signature)| {
+            json!({"type": "thinking", "thinking": thinking, "signature": signature})
+        }),
+        "[a-z]{1,4}".prop_map(|data| json!({"type": "redacted_thinking", "data": data})),
+        text.prop_map(|text| json!({"type": "tool_use", "name": "f", "input": {"a": text}})),
+    ];
+    vec(block, 1..8).prop_map(|mut blocks| {
+        for (at, block) in blocks.iter_mut().enumerate() {
+            if block["type"] == "tool_use" {
+                block["id"] = format!("toolu_{at}").into();
+            }
+        }
+        blocks
+    })
+}
+
+/// Returns the events that stream a block in two pieces.
+fn events(index: usize, block: &Value) -> String {
+    let mut begun = block.clone();
+    let mut deltas = Vec::new();
+    let mut cut = |field: &str, delta: &str, key: &str, text: &str| {
+        let at = text.chars().next().map_or(0, char::len_utf8);
+        begun[field] = if field == "input" {
+            json!({})
+        } else {
+            "".into()
+        };
+        for piece in [&text[..at], &text[at..]] {
+            deltas.push(json!({"type": delta, key: piece}));
+        }
+    };
+    let of = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    match block["type"].as_str() {
+        Some("text") => cut("text", "text_delta", "text", &of("text")),
+        Some("thinking") => {
+            cut("thinking", "thinking_delta", "thinking", &of("thinking"));
+            cut(
+                "signature",
+                "signature_delta",
+                "signature",
+                &of("signature"),
+            );
+        }
+        Some("tool_use") => {
+            cut(
+                "input",
+                "input_json_delta",
+                "partial_json",
+                &block["input"].to_string(),
+            );
+        }
+        _ => {}
+    }
+    let mut out = format!(
+        "data: {}\n\n",
+        json!({"type": "content_block_start", "index": index, "content_block": begun})
+    );
+    for delta in deltas {
+        let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
+        out.push_str(&format!("data: {event}\n\n"));
+    }
+    let end = json!({"type": "content_block_stop", "index": index});
+    out + &format!("data: {end}\n\n")
+}
+
+struct Discard;
+
+impl crate::provider::DeltaSink for Discard {
+    fn delta(&mut self, _: crate::provider::Delta) {}
+}
+
+proptest! {
+    /// Whatever a model sends, streamed or whole, goes back to it as it came: every block, in its order.
+    #[test]
+    fn what_came_goes_back(blocks in blocks()) {
+        let mut expected: Vec<Value> = Vec::new();
+        for block in &blocks {
+            match expected.last_mut() {
+                // Neighbouring texts are one.
+                Some(last) if last["type"] == "text" && block["type"] == "text" => {
+                    let both = [&last["text"], &block["text"]].map(|it| it.as_str().unwrap_or_default());
+                    last["text"] = both.concat().into();
+                }
+                _ => expected.push(block.clone()),
+            }
+        }
+        let is_said = |block: &Value| matches!(block["type"].as_str(), Some("text" | "tool_use"));
+        expected.truncate(expected.iter().rposition(is_said).map_or(0, |last| last + 1));
+        let mut stream: String = blocks.iter().enumerate().map(|(at, block)| events(at, block)).collect();
+        stream.push_str("data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n");
+        stream.push_str("data: {\"type\":\"message_stop\"}\n\n");
+        let whole = json!({"type": "message", "content": blocks, "stop_reason": "end_turn"}).to_string();
+        for body in [stream, whole] {
+            let head = crate::provider::Head { status: 200, retry_after: None };
+            let mut decoder = super::super::decoder("p", "m", head);
+            decoder.feed(body.as_bytes(), &mut Discard);
+            let reply = decoder.finish(&mut Discard).expect("a good answer");
+            let sent = messages(&[Message::assistant(reply.content)]);
+            let sent = sent.get(0).map_or(json!([]), |message| message["content"].clone());
+            prop_assert_eq!(sent, json!(expected));
+        }
+    }
+}

@@ -408,3 +408,84 @@ proptest! {
         }
     }
 }
+
+/// Returns parts as a model may send them.
+fn parts() -> impl Strategy<Value = Vec<Value>> {
+    let text = "[a-z é]{0,6}[a-z]";
+    let part = prop_oneof![
+        text.prop_map(|text| json!({ "text": text })),
+        text.prop_map(|text| json!({"text": text, "thought": true})),
+        text.prop_map(|text| json!({"functionCall": {"name": "f", "args": {"a": text}}})),
+        Just(json!({"text": ""})),
+    ];
+    let signature = prop::option::of("[A-Za-z+/]{1,6}");
+    let signed = (part, signature).prop_map(|(mut part, signature)| {
+        if let Some(signature) = signature {
+            part["thoughtSignature"] = signature.into();
+        }
+        part
+    });
+    vec(signed, 1..8)
+}
+
+struct Discard;
+
+impl crate::provider::DeltaSink for Discard {
+    fn delta(&mut self, _: crate::provider::Delta) {}
+}
+
+proptest! {
+    /// Whatever a model sends goes back to it: every call and every signature, on the part and in the place it had.
+    #[test]
+    fn what_came_goes_back(parts in parts(), together in any::<bool>()) {
+        let is_signed = |part: &Value| part["thoughtSignature"].is_string();
+        let mut expected: Vec<Value> = Vec::new();
+        // Whether the last part may take in the next text: what is between them shows nothing.
+        let mut is_open = false;
+        for part in &parts {
+            let is_text = part["text"].is_string() && part["thought"].is_null();
+            if !is_signed(part) && (part["thought"] == true || part["text"] == "") {
+                is_open &= part["text"] == "";
+                continue;
+            }
+            match expected.last_mut() {
+                Some(last) if is_open && is_text && !is_signed(part) => {
+                    let both = [&last["text"], &part["text"]].map(|it| it.as_str().unwrap_or_default());
+                    last["text"] = both.concat().into();
+                }
+                _ => expected.push(part.clone()),
+            }
+            is_open = is_text && !is_signed(part);
+        }
+        let is_said = |part: &Value| {
+            part["functionCall"].is_object() || (part["thought"].is_null() && part["text"] != "")
+        };
+        if !expected.iter().any(is_said) {
+            expected.clear();
+        }
+        let document = |parts: &[Value], finish: Value| {
+            let candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": finish});
+            format!("data: {}\n\n", json!({"candidates": [candidate]}))
+        };
+        let body = if together {
+            document(&parts, "STOP".into())
+        } else {
+            let each = parts.iter().map(|part| document(std::slice::from_ref(part), Value::Null));
+            each.chain([document(&[], "STOP".into())]).collect()
+        };
+        let head = crate::provider::Head { status: 200, retry_after: None };
+        let mut decoder = super::super::decoder("p", "m", head);
+        decoder.feed(body.as_bytes(), &mut Discard);
+        let reply = decoder.finish(&mut Discard).expect("a good answer");
+        let mut content = reply.content;
+        for block in &mut content {
+            if let ContentBlock::ToolCall(call) = block {
+                // As a call without an id on the wire is named.
+                call.id = "0123456af".to_owned();
+            }
+        }
+        let sent = contents("m", &[Message::assistant(content)]);
+        let sent = sent.get(0).map_or(json!([]), |message| message["parts"].clone());
+        prop_assert_eq!(sent, json!(expected));
+    }
+}
