@@ -1,14 +1,14 @@
 //! A service as the settings describe it: its address, its key, and whether the one may go to the other.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::{self, Preset};
-use claw_runtime::provider::{OpenAiChat, Protocol, Provider};
+use claw_runtime::provider::{Protocol, Provider};
 use secrecy::SecretString;
 
+use super::connect::Connection;
 use super::exit::Failure;
 use crate::config::{Address, Config, ProviderConfig, Untrusted};
 
@@ -19,21 +19,18 @@ pub(super) const UNNAMED: &str = "custom";
 const USUAL: &[(&str, &str)] = &[
     ("openai", "gpt-5-mini"),
     ("openrouter", "openrouter/auto"),
+    ("gemini", "gemini-flash-latest"),
     ("mistral", "mistral-medium-latest"),
     ("qwen", "qwen-plus"),
 ];
 
 /// A service to connect to.
 pub(super) struct Service {
-    name: String,
-    base_url: String,
-    key: Option<SecretString>,
+    connection: Connection,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
     /// How calls travel, where the settings say so.
     pub(super) protocol: Option<Protocol>,
-    quirks: Quirks,
-    headers: BTreeMap<String, String>,
 }
 
 impl Service {
@@ -52,8 +49,9 @@ impl Service {
             check_trust(name, address, known, &own, &key)?;
         }
         let base_url = address
-            .map(|address| address.as_str().to_owned())
-            .or_else(|| known.map(|known| known.base_url.to_owned()))
+            .map(Address::as_str)
+            .or(known.map(|known| known.base_url))
+            .filter(|address| !address.is_empty())
             .ok_or_else(|| {
                 Failure::usage(format!("provider `{name}` has no address"))
                     .hint(format!("add `base_url` under `[providers.{name}]`"))
@@ -67,26 +65,27 @@ impl Service {
                 usual.map(|(_, model)| (*model).to_owned())
             })
             .unwrap_or_default();
+        let format = own
+            .format
+            .map(|format| format.0)
+            .or(known.map(|known| known.format));
         Ok(Self {
-            name: name.to_owned(),
-            key: key?,
-            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
-            base_url,
+            connection: Connection {
+                name: name.to_owned(),
+                format: format.unwrap_or_default(),
+                base_url: base_url.to_owned(),
+                key: key?,
+                headers: own.headers,
+                quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
+            },
             model,
             protocol: config.protocol.or(own.protocol),
-            headers: own.headers,
         })
     }
 
     /// Makes the provider. Nothing is sent yet.
     pub(super) fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
-        let mut provider = OpenAiChat::new(self.name, &self.base_url, self.key)
-            .map_err(Failure::usage)?
-            .quirks(self.quirks);
-        for (name, value) in &self.headers {
-            provider = provider.header(name, value).map_err(Failure::usage)?;
-        }
-        Ok(Arc::new(provider))
+        self.connection.make().map_err(Failure::usage)
     }
 }
 

@@ -105,6 +105,7 @@ const ROOT: &[(&str, Form)] = &[
 
 const PROVIDER: &[(&str, Form)] = &[
     ("base_url", Form::Value),
+    ("format", Form::Value),
     ("key_env", Form::Value),
     ("key_file", Form::Value),
     ("protocol", Form::Value),

@@ -23,7 +23,7 @@ pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
 pub(crate) use trust::Untrusted;
-pub(crate) use value::{Address, EnvName, Profile, StoreKind, Zone};
+pub(crate) use value::{Address, EnvName, Profile, StoreKind, WireFormat, Zone};
 
 /// Every setting, with what nobody set left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -71,6 +71,8 @@ pub(crate) struct SessionsConfig {
 pub(crate) struct ProviderConfig {
     /// Its address.
     pub(crate) base_url: Option<Address>,
+    /// The wire format it speaks; that of a known service or OpenAI chat completions when left out.
+    pub(crate) format: Option<WireFormat>,
     /// The environment variable that holds its key.
     pub(crate) key_env: Option<EnvName>,
     /// The file that holds its key.

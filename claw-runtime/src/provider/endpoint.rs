@@ -17,6 +17,7 @@ use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
 use super::http::{self, Timeouts};
+use super::wait;
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
 
 /// Why a provider cannot be set up.
@@ -402,7 +403,7 @@ impl DeltaSink for Discard {
 fn head(response: &Response) -> Head {
     Head {
         status: response.status().as_u16(),
-        retry_after: http::retry_after(response.headers()),
+        retry_after: wait::retry_after(response.status().as_u16(), response.headers()),
     }
 }
 

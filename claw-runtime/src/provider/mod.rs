@@ -33,6 +33,8 @@ mod sse;
 mod surrogates;
 mod target;
 mod think;
+#[cfg(feature = "http")]
+mod wait;
 
 use std::time::Duration;
 

@@ -15,6 +15,10 @@ pub enum Format {
     OpenAiResponses,
     /// Azure OpenAI: chat completions at addresses of its own.
     Azure,
+    /// [Anthropic Messages](super::anthropic).
+    Anthropic,
+    /// [Gemini's `generateContent`](super::gemini).
+    Gemini,
     /// [Ollama's own](super::ollama).
     Ollama,
     /// [DashScope's own](super::dashscope).
@@ -27,6 +31,8 @@ impl Format {
         ("openai-chat", Self::OpenAiChat),
         ("openai-responses", Self::OpenAiResponses),
         ("azure", Self::Azure),
+        ("anthropic", Self::Anthropic),
+        ("gemini", Self::Gemini),
         ("ollama", Self::Ollama),
         ("dashscope", Self::DashScope),
     ];
@@ -81,6 +87,12 @@ pub const PRESETS: &[Preset] = &[
             ..COMMON
         },
     },
+    native(
+        "anthropic",
+        Format::Anthropic,
+        "https://api.anthropic.com/v1",
+        Some("ANTHROPIC_API_KEY"),
+    ),
     hosted(
         "openrouter",
         "https://openrouter.ai/api/v1",
@@ -155,11 +167,11 @@ pub const PRESETS: &[Preset] = &[
         "ZHIPU_API_KEY",
         COMMON,
     ),
-    hosted(
+    native(
         "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-        speaking("gemini-parameters"),
+        Format::Gemini,
+        "https://generativelanguage.googleapis.com/v1beta",
+        Some("GEMINI_API_KEY"),
     ),
     native(
         "openai-responses",
