@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use claw_runtime::provider::abilities::Rule;
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::Format;
 use claw_runtime::provider::{
@@ -18,6 +19,10 @@ pub(super) struct Connection {
     pub(super) key: Option<SecretString>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) quirks: Quirks,
+    /// What its models can do, the strongest rule last.
+    pub(super) rules: Vec<Rule>,
+    pub(super) api_version: Option<String>,
+    pub(super) deployments: BTreeMap<String, String>,
 }
 
 impl Connection {
@@ -30,47 +35,37 @@ impl Connection {
             key,
             headers,
             quirks,
+            rules,
+            api_version,
+            deployments,
         } = self;
+        // Every provider takes the same, and none is of the other's type.
+        macro_rules! made {
+            ($provider:ident) => {{
+                let mut made = $provider::new(name, &url, key)?.rules(rules);
+                for (name, value) in &headers {
+                    made = made.header(name, value)?;
+                }
+                made
+            }};
+        }
         Ok(match format {
-            Format::OpenAiResponses => {
-                let made = OpenAiResponses::new(name, &url, key);
-                Arc::new(with(made, &headers, OpenAiResponses::header)?)
-            }
+            Format::OpenAiResponses => Arc::new(made!(OpenAiResponses)),
             Format::Azure => {
-                let made = Azure::new(name, &url, key);
-                Arc::new(with(made, &headers, Azure::header)?)
+                let mut azure = made!(Azure);
+                if let Some(version) = api_version {
+                    azure = azure.api_version(version);
+                }
+                let deployments = deployments.into_iter();
+                Arc::new(deployments.fold(azure, |azure, (model, deployment)| {
+                    azure.deployment(model, deployment)
+                }))
             }
-            Format::Anthropic => {
-                let made = Anthropic::new(name, &url, key);
-                Arc::new(with(made, &headers, Anthropic::header)?)
-            }
-            Format::Gemini => {
-                let made = Gemini::new(name, &url, key);
-                Arc::new(with(made, &headers, Gemini::header)?)
-            }
-            Format::Ollama => {
-                let made = Ollama::new(name, &url, key);
-                Arc::new(with(made, &headers, Ollama::header)?)
-            }
-            Format::DashScope => {
-                let made = DashScope::new(name, &url, key);
-                Arc::new(with(made, &headers, DashScope::header)?)
-            }
-            _ => {
-                let made = OpenAiChat::new(name, &url, key).map(|made| made.quirks(quirks));
-                Arc::new(with(made, &headers, OpenAiChat::header)?)
-            }
+            Format::Anthropic => Arc::new(made!(Anthropic)),
+            Format::Gemini => Arc::new(made!(Gemini)),
+            Format::Ollama => Arc::new(made!(Ollama)),
+            Format::DashScope => Arc::new(made!(DashScope)),
+            _ => Arc::new(made!(OpenAiChat).quirks(quirks)),
         })
     }
-}
-
-/// Adds the headers that the settings name.
-fn with<P>(
-    made: Result<P, SetupError>,
-    headers: &BTreeMap<String, String>,
-    header: impl Fn(P, &str, &str) -> Result<P, SetupError>,
-) -> Result<P, SetupError> {
-    headers
-        .iter()
-        .try_fold(made?, |made, (name, value)| header(made, name, value))
 }

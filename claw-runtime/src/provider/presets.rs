@@ -65,6 +65,14 @@ pub fn named(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
+/// Returns the service whose own `format` is, where it is one service's; `None` for a format that many speak.
+pub fn of(format: Format) -> Option<&'static Preset> {
+    if format == Format::OpenAiChat {
+        return None;
+    }
+    PRESETS.iter().find(|preset| preset.format == format)
+}
+
 const COMMON: Quirks = Quirks::COMMON;
 const REASONING_BACK: Quirks = Quirks {
     replay_reasoning: true,

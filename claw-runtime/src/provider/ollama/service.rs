@@ -48,7 +48,8 @@ impl Ollama {
 
     endpoint::options!();
 
-    /// Sets the context window asked for, in tokens; 32,768 without. `None` leaves it to the server, whose own may be so
+    /// Sets the context window asked for, in tokens, where no [capability](Capabilities::window) of a model does; 32,768
+    /// without. `None` leaves it to the server, whose own may be so
     /// small that the front of a conversation is lost without a word.
     pub fn window(mut self, tokens: Option<u64>) -> Self {
         self.window = tokens;
@@ -65,10 +66,11 @@ impl Ollama {
         let stream = self
             .endpoint
             .streams(request.model, sink.is_some(), offers_tools);
+        let capabilities = self.endpoint.capabilities(request.model);
         let peer = Peer {
             provider: &self.endpoint.name,
-            quirks: self.window,
-            capabilities: self.endpoint.capabilities(request.model),
+            quirks: capabilities.window.or(self.window),
+            capabilities,
         };
         let body = encode(request, peer, stream);
         let model = request.model.to_owned();
