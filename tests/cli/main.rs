@@ -12,6 +12,7 @@ mod tools;
 mod trust;
 mod turn;
 mod usage;
+mod vendors;
 
 use std::fs;
 use std::process::Output;

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 pub(crate) enum Answer {
     /// Streamed pieces of a chat completion.
     Stream(Vec<Value>),
+    /// A stream as it is on the wire.
+    Events(String),
     /// A status with a JSON body.
     Status(u16, Value),
     /// Nothing, until the client goes away.
@@ -165,6 +167,7 @@ fn serve(
                 return;
             }
             Answer::Status(status, body) => (status, "application/json", body.to_string()),
+            Answer::Events(body) => (200, "text/event-stream", body),
             Answer::Stream(chunks) => {
                 let mut body: String = chunks
                     .iter()
