@@ -47,7 +47,7 @@ pub(crate) struct Args {
     no_stamp: bool,
 
     /// Keep this session in memory only
-    #[arg(long, global = true, conflicts_with_all = ["session", "continue_last"])]
+    #[arg(long, global = true)]
     pub(crate) ephemeral: bool,
 
     /// Use colours: always, never, or on a terminal without NO_COLOR
@@ -109,11 +109,11 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Go on with this session, or begin it; the beginning of an id will do
-    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue_last", "ephemeral"])]
     pub(crate) session: Option<String>,
 
     /// Go on with the session used last
-    #[arg(long = "continue", short = 'c')]
+    #[arg(long = "continue", short = 'c', conflicts_with = "ephemeral")]
     pub(crate) continue_last: bool,
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config;
+mod formats;
 mod protocol;
 mod service;
 mod show;
