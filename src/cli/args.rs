@@ -113,11 +113,11 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Go on with this session, or begin it; the beginning of an id will do
-    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue_last", "ephemeral"])]
     pub(crate) session: Option<String>,
 
     /// Go on with the session used last
-    #[arg(long = "continue", short = 'c')]
+    #[arg(long = "continue", short = 'c', conflicts_with = "ephemeral")]
     pub(crate) continue_last: bool,
 }
 

@@ -5,6 +5,7 @@
 mod approve;
 mod args;
 mod chat;
+mod connect;
 mod doctor;
 mod exit;
 mod input;

@@ -8,7 +8,7 @@ use claw_runtime::provider::presets::PRESETS;
 use claw_runtime::provider::{Protocol, Provider};
 
 use super::exit::{Exit, Failure};
-use super::service::{Service, UNNAMED, variable};
+use super::service::{Service, UNNAMED, usual_address, variable};
 use crate::config::Config;
 
 /// A model, and why it is this one.
@@ -75,6 +75,9 @@ pub(crate) async fn choose(
         return settle(service, String::new(), "the first provider configured").await;
     }
     for known in PRESETS {
+        if usual_address(known).is_none() {
+            continue;
+        }
         if let Some(variable) = known.key_env.filter(|name| variable(name).is_some()) {
             let service = Service::of(config, known.name)?;
             return settle(service, String::new(), &format!("`{variable}` is set")).await;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config;
+mod formats;
 mod protocol;
 mod service;
 mod sessions;
@@ -13,6 +14,7 @@ mod tools;
 mod trust;
 mod turn;
 mod usage;
+mod vendors;
 
 use std::fs;
 use std::process::Output;
