@@ -6,12 +6,16 @@
 mod inbox;
 pub mod journal;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod record;
 mod store;
 mod view;
 
 pub use inbox::{Posted, Waiting};
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use record::{Record, Stored, Unreadable};
 pub use store::{
     Append, Barrier, Lease, MOST_BLOB_BYTES, Parent, Phase, Query, SessionInfo, SessionStore,
