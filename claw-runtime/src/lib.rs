@@ -20,6 +20,7 @@ pub mod schema;
 pub mod session;
 #[cfg(any(feature = "http", feature = "postgres"))]
 mod tls;
+pub mod tokens;
 pub mod tool;
 pub mod turn;
 

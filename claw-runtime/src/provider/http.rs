@@ -8,8 +8,7 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::failure::bounded;
-use super::openai_chat::Progress;
-use super::{FailureClass, ProviderError};
+use super::{FailureClass, Progress, ProviderError};
 use crate::tls;
 
 /// How long an answer may be silent.

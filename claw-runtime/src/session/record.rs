@@ -153,7 +153,7 @@ pub fn read(records: &[Record]) -> (Vec<Stored>, Option<Unreadable>) {
     let mut events = Vec::with_capacity(records.len());
     let mut before = START;
     for (record, seq) in records.iter().zip(1..) {
-        let event = match whole(record, seq, &before).and_then(|()| record.read()) {
+        let event = match follows(record, seq, &before).and_then(|()| record.read()) {
             Ok(event) => event,
             Err(fault) => return (events, Some(fault)),
         };
@@ -175,13 +175,18 @@ pub fn read(records: &[Record]) -> (Vec<Stored>, Option<Unreadable>) {
 pub fn verify(records: &[Record]) -> Result<(), Unreadable> {
     let mut before = START;
     for (record, seq) in records.iter().zip(1..) {
-        whole(record, seq, &before)?;
+        follows(record, seq, &before)?;
         before = record.hash;
     }
     Ok(())
 }
 
-fn whole(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadable> {
+/// Checks that a record stands at `seq` and fits the hash before it; does not read its payload.
+///
+/// # Errors
+///
+/// [`Unreadable::Gap`] and [`Unreadable::Hash`].
+pub fn follows(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadable> {
     if record.seq != seq {
         return Err(Unreadable::Gap {
             expected: seq,
