@@ -116,15 +116,19 @@ impl Record {
         let payload = serde_json::to_vec(event).map_err(|error| StoreError::Failed {
             message: format!("the event `{}` cannot be written: {error}", event.kind()),
         })?;
-        let kind = event.kind();
-        Ok(Self {
+        Ok(Self::sealed(before, seq, time_ms, event.kind(), payload))
+    }
+
+    /// Returns the record of an event, written as JSON already, that comes after a record with this hash.
+    pub fn sealed(before: &Hash, seq: u64, time_ms: u64, kind: &str, payload: Vec<u8>) -> Self {
+        Self {
             seq,
             time_ms,
             kind: kind.to_owned(),
             version: VERSION,
             hash: chain(before, seq, kind, VERSION, time_ms, &payload),
             payload,
-        })
+        }
     }
 
     /// Reads the event.

@@ -117,7 +117,7 @@ pub const MOST_BLOB_BYTES: usize = 8 << 20;
 pub struct Lease {
     /// The session.
     pub session: String,
-    /// Grows with each owner; an append under an old one fails.
+    /// Grows with each owner, over all sessions of the store; an append under an old one fails.
     pub fence: u64,
 }
 
@@ -206,16 +206,25 @@ pub enum Phase {
 impl Phase {
     /// Returns where a session stands after one more event.
     pub fn after(self, event: &Event) -> Self {
+        Self::told(event).unwrap_or(self)
+    }
+
+    /// Returns where a session stands after events, when they tell: the last one that does so decides.
+    pub fn of(events: &[Event]) -> Option<Self> {
+        events.iter().rev().find_map(Self::told)
+    }
+
+    fn told(event: &Event) -> Option<Self> {
         match event {
-            Event::TurnEnd { .. } => Self::Idle,
-            Event::Blocked { expires_ms, .. } => Self::Parked {
+            Event::TurnEnd { .. } => Some(Self::Idle),
+            Event::Blocked { expires_ms, .. } => Some(Self::Parked {
                 until_ms: *expires_ms,
-            },
+            }),
             Event::UserInput { .. }
             | Event::ModelRequest { .. }
             | Event::Approval { .. }
-            | Event::Resumed { .. } => Self::Open,
-            _ => self,
+            | Event::Resumed { .. } => Some(Self::Open),
+            _ => None,
         }
     }
 }

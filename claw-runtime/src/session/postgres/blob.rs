@@ -32,7 +32,7 @@ impl PostgresStore {
         let client = self.client().await?;
         let statement = client.prepare_cached(KEEP).await?;
         let fence = lease.fence.cast_signed();
-        let host = self.host_of(lease).unwrap_or_default();
+        let host = self.host.id();
         let mine = client
             .query_opt(
                 &statement,

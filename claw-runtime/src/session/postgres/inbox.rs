@@ -59,7 +59,7 @@ impl PostgresStore {
         let client = self.client().await?;
         let statement = client.prepare_cached(WAITING).await?;
         let fence = lease.fence.cast_signed();
-        let host = self.host_of(lease).unwrap_or_default();
+        let host = self.host.id();
         let rows = client
             .query(&statement, &[&lease.session, &fence, &host])
             .await?;

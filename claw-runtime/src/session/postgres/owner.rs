@@ -11,7 +11,7 @@ const CREATE: &str = "INSERT INTO claw.sessions (id, program, head_hash, created
     VALUES ($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING";
 const LOCK: &str = "SELECT program, host FROM claw.sessions WHERE id = $1 FOR UPDATE";
 const LIVE: &str = "SELECT name FROM claw.hosts WHERE id = $1 AND gone > clock_timestamp()";
-const TAKE: &str = "UPDATE claw.sessions SET host = $2, fence = fence + 1
+const TAKE: &str = "UPDATE claw.sessions SET host = $2, fence = nextval('claw.fence')
     WHERE id = $1 AND EXISTS (SELECT FROM claw.hosts WHERE id = $2 AND expires > clock_timestamp())
     RETURNING fence, host, head, head_hash, phase, until_ms, title IS NOT NULL";
 const GIVE_UP: &str =
@@ -76,7 +76,7 @@ impl PostgresStore {
         };
         let owned = Owned::read(&row)?;
         transaction.commit().await?;
-        self.owned().insert(session.to_owned(), owned);
+        self.own(session, owned);
         Ok(Lease {
             session: session.to_owned(),
             fence: owned.fence,
@@ -125,6 +125,17 @@ impl PostgresStore {
         let owned = self.owned();
         let owned = owned.get(&lease.session).copied();
         owned.filter(|owned| owned.fence == lease.fence)
+    }
+
+    /// Keeps what was opened, unless another open came after it.
+    fn own(&self, session: &str, opened: Owned) {
+        let mut owned = self.owned();
+        if owned
+            .get(session)
+            .is_none_or(|owned| owned.fence < opened.fence)
+        {
+            owned.insert(session.to_owned(), opened);
+        }
     }
 
     /// Keeps what an owner learnt, unless another lease was given out or another append came before.

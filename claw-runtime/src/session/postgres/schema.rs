@@ -17,6 +17,8 @@ CREATE TABLE claw.hosts (
     expires timestamptz NOT NULL,
     gone timestamptz NOT NULL
 );
+-- Over all sessions, so that one that is deleted and made again is not taken for what it was.
+CREATE SEQUENCE claw.fence;
 CREATE TABLE claw.sessions (
     id text COLLATE \"C\" PRIMARY KEY,
     program text NOT NULL,
