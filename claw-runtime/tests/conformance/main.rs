@@ -12,6 +12,11 @@ mod inboxes;
 mod listing;
 mod medium;
 mod ownership;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres.rs"]
+mod server;
 
 /// Makes every promise a test of the store whose medium `$medium().await` gives; `None` skips, having said why.
 macro_rules! suite {
@@ -96,3 +101,5 @@ macro_rules! suite {
 }
 
 suite!(memory, crate::medium::memory);
+#[cfg(feature = "postgres")]
+suite!(postgres_store, crate::postgres::postgres);
