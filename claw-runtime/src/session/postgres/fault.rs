@@ -2,10 +2,12 @@
 
 use std::error::Error as _;
 use std::fmt::Write as _;
+use std::io;
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
+use super::connect::DEADLINE;
 use crate::session::StoreError;
 
 /// Why something could not be done.
@@ -17,6 +19,8 @@ pub(super) enum Fault {
     Server(tokio_postgres::Error),
     /// We say so.
     Said(String),
+    /// There was no answer in time.
+    Late,
 }
 
 impl From<StoreError> for Fault {
@@ -43,41 +47,45 @@ impl From<PoolError> for Fault {
 }
 
 impl Fault {
+    /// Tells whether the server may have done what it was asked, and whether its connections are worth nothing.
+    pub(super) fn is_unknown(&self) -> bool {
+        match self {
+            Self::Server(error) => match error.code() {
+                Some(code) => LOST.contains(code),
+                None => {
+                    error.is_closed() || error.source().is_some_and(|cause| cause.is::<io::Error>())
+                }
+            },
+            Self::Late => true,
+            Self::Store(_) | Self::Said(_) => false,
+        }
+    }
+
     /// Returns the error of the store, for something that was `doing`.
     pub(super) fn into_error(self, doing: &str) -> StoreError {
-        let message = match self {
-            Self::Store(error) => return error,
-            Self::Server(error) if is_unknown(&error) => unknown(doing, &chain(&error)),
-            Self::Server(error) => format!("Postgres, {doing}: {}", chain(&error)),
-            Self::Said(message) => format!("Postgres, {doing}: {message}"),
+        let unknown = if self.is_unknown() {
+            "; a write may have been done or not: read the session again"
+        } else {
+            ""
         };
+        let why = match self {
+            Self::Store(error) => return error,
+            Self::Server(error) => chain(&error),
+            Self::Said(message) => message,
+            Self::Late => format!("no answer in {} s", DEADLINE.as_secs()),
+        };
+        let message = format!("Postgres, {doing}: {why}{unknown}");
         StoreError::Failed { message }
     }
 }
 
-/// Says that nobody knows whether something was done.
-pub(super) fn unknown(doing: &str, why: &str) -> String {
-    format!(
-        "Postgres, {doing}: {why}; it is not known whether that was done before: read the session again"
-    )
-}
-
-/// The connection was lost, or is lost by now: the server may have done what it was asked.
-fn is_unknown(error: &tokio_postgres::Error) -> bool {
-    match error.code() {
-        None => {
-            error.is_closed()
-                || matches!(error.source(), Some(source) if source.is::<std::io::Error>())
-        }
-        Some(code) => [
-            SqlState::ADMIN_SHUTDOWN,
-            SqlState::CRASH_SHUTDOWN,
-            SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
-            SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN,
-        ]
-        .contains(code),
-    }
-}
+/// With these the server ends the connection, whatever it was doing.
+const LOST: [SqlState; 4] = [
+    SqlState::ADMIN_SHUTDOWN,
+    SqlState::CRASH_SHUTDOWN,
+    SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
+    SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN,
+];
 
 /// Returns an error with its causes. The server's own details are left out: they may hold what was to be kept.
 pub(super) fn chain(error: &tokio_postgres::Error) -> String {

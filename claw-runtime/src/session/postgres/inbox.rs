@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
+use super::PostgresStore;
 use super::fault::Fault;
 use super::host::CHANNEL;
-use super::{PostgresStore, bounded};
 use crate::session::{Lease, Posted, StoreError, Waiting};
 
 /// How often is looked without having heard anything.
@@ -93,7 +93,7 @@ impl PostgresStore {
         // Listens before it looks, so that nothing is missed between.
         let mut news = self.host.news();
         let doing = format!("waiting for posts to session `{}`", lease.session);
-        while bounded(&doing, self.waiting(lease)).await?.is_empty() {
+        while self.run(&doing, self.waiting(lease)).await?.is_empty() {
             let heard = async {
                 loop {
                     match news.recv().await {

@@ -29,7 +29,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::connect::{DEADLINE, Way};
-use self::fault::{Fault, unknown};
+use self::fault::Fault;
 use self::host::Host;
 use self::owner::Owned;
 use super::inbox::{Posted, Waiting};
@@ -111,7 +111,9 @@ impl PostgresStore {
         options.lease = options.lease.max(LEAST_LEASE);
         let way = Way::new(&options).map_err(|fault| fault.into_error("at the start"))?;
         let doing = format!("connecting to {}", way.server());
-        bounded(&doing, Self::join(options, way)).await
+        let joined = timeout(DEADLINE, Self::join(options, way)).await;
+        let joined = joined.unwrap_or(Err(Fault::Late));
+        joined.map_err(|fault| fault.into_error(&doing))
     }
 
     async fn join(options: PostgresOptions, way: Way) -> Result<Self, Fault> {
@@ -135,6 +137,31 @@ impl PostgresStore {
         })
     }
 
+    /// Gives up after a while, and puts what went wrong into words.
+    async fn run<T>(
+        &self,
+        doing: &str,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, StoreError> {
+        let done = timeout(DEADLINE, work).await.unwrap_or(Err(Fault::Late));
+        done.map_err(|fault| {
+            // Where one connection is lost others are, and it takes a moment until each knows.
+            if fault.is_unknown() {
+                self.pool.retain(|_, _| false);
+            }
+            fault.into_error(doing)
+        })
+    }
+
+    fn answer<'a, T: Send + 'a>(
+        &'a self,
+        doing: &'static str,
+        name: &'a str,
+        work: impl Future<Output = Result<T, Fault>> + Send + 'a,
+    ) -> StoreFuture<'a, T> {
+        Box::pin(async move { self.run(&format!("{doing} `{name}`"), work).await })
+    }
+
     async fn client(&self) -> Result<Client, Fault> {
         Ok(self.pool.get().await?)
     }
@@ -145,46 +172,25 @@ impl PostgresStore {
     }
 }
 
-/// Gives up after a while, and puts what went wrong into words.
-async fn bounded<T>(
-    doing: &str,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, StoreError> {
-    match timeout(DEADLINE, work).await {
-        Ok(done) => done.map_err(|fault| fault.into_error(doing)),
-        Err(_) => Err(StoreError::Failed {
-            message: unknown(doing, "there was no answer in time"),
-        }),
-    }
-}
-
-fn answer<'a, T>(
-    doing: &'static str,
-    session: &'a str,
-    work: impl Future<Output = Result<T, Fault>> + Send + 'a,
-) -> StoreFuture<'a, T> {
-    Box::pin(async move { bounded(&format!("{doing} `{session}`"), work).await })
-}
-
 impl SessionStore for PostgresStore {
     fn open<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Lease> {
-        answer("opening session", session, self.take(session))
+        self.answer("opening session", session, self.take(session))
     }
 
     fn close(&self, lease: Lease) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let doing = format!("closing session `{}`", lease.session);
-            bounded(&doing, self.give_up(&lease)).await
+            self.run(&doing, self.give_up(&lease)).await
         })
     }
 
     fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()> {
         let work = self.write(lease, append);
-        answer("appending to session", &lease.session, work)
+        self.answer("appending to session", &lease.session, work)
     }
 
     fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>> {
-        answer("reading session", session, self.read(session, after))
+        self.answer("reading session", session, self.read(session, after))
     }
 
     fn restore<'a>(
@@ -194,29 +200,29 @@ impl SessionStore for PostgresStore {
         records: &'a [Record],
     ) -> StoreFuture<'a, ()> {
         let work = self.bring_back(session, parent, records);
-        answer("restoring session", session, work)
+        self.answer("restoring session", session, work)
     }
 
     fn sessions<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<SessionInfo>> {
-        Box::pin(bounded("listing sessions", self.list(query)))
+        Box::pin(self.run("listing sessions", self.list(query)))
     }
 
     fn delete<'a>(&'a self, session: &'a str) -> StoreFuture<'a, ()> {
-        answer("deleting session", session, self.remove(session))
+        self.answer("deleting session", session, self.remove(session))
     }
 
     fn put_blob<'a>(&'a self, lease: &'a Lease, bytes: &'a [u8]) -> StoreFuture<'a, String> {
         let work = self.keep_blob(lease, bytes);
-        answer("keeping a blob for session", &lease.session, work)
+        self.answer("keeping a blob for session", &lease.session, work)
     }
 
     fn blob<'a>(&'a self, session: &'a str, digest: &'a str) -> StoreFuture<'a, Option<Arc<[u8]>>> {
         let work = self.read_blob(session, digest);
-        answer("reading a blob of session", session, work)
+        self.answer("reading a blob of session", session, work)
     }
 
     fn blobs<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Vec<String>> {
-        answer(
+        self.answer(
             "listing the blobs of session",
             session,
             self.list_blobs(session),
@@ -229,7 +235,7 @@ impl SessionStore for PostgresStore {
         key: &'a str,
         input: &'a Posted,
     ) -> StoreFuture<'a, bool> {
-        answer(
+        self.answer(
             "posting to session",
             session,
             self.put_in(session, key, input),
@@ -237,7 +243,7 @@ impl SessionStore for PostgresStore {
     }
 
     fn inbox<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, Vec<Waiting>> {
-        answer(
+        self.answer(
             "reading the inbox of session",
             &lease.session,
             self.waiting(lease),
@@ -249,7 +255,7 @@ impl SessionStore for PostgresStore {
     }
 
     fn count<'a>(&'a self, counter: &'a str, add: i64, most: u64) -> StoreFuture<'a, bool> {
-        answer("counting", counter, self.add(counter, add, most))
+        self.answer("counting", counter, self.add(counter, add, most))
     }
 
     fn may_act(&self, lease: &Lease) -> bool {
