@@ -109,6 +109,13 @@ async fn hosts_that_are_killed_lose_nothing_and_double_nothing() {
         }
         running.push(begin(&url, &format!("h{}", nth + 3)));
     }
+    // One sleeps for longer than its time, and wakes amidst the others.
+    let sleeper = running[0].0.id().to_string();
+    let signal = |name: &str| Command::new("kill").args([name, &sleeper]).status();
+    assert!(signal("-STOP").unwrap().success());
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert!(signal("-CONT").unwrap().success());
+    tokio::time::sleep(Duration::from_millis(500)).await;
     for (mut child, lines) in running {
         child.kill().unwrap();
         child.wait().unwrap();

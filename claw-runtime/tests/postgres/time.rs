@@ -8,7 +8,7 @@ use crate::proxy::Proxy;
 use crate::server::server;
 use crate::{append, end_time, host, keys, lost, options, until};
 
-/// Opens as soon as the host has time again.
+/// Opens as soon as nobody else owns it, and the way to the server is open.
 async fn open(host: &PostgresStore, session: &str) -> claw_runtime::session::Lease {
     loop {
         match host.open(session).await {
@@ -37,7 +37,7 @@ async fn a_host_whose_time_ran_out_begins_anew_without_what_it_owned() {
     a.lost(&old).await;
     assert!(!a.may_act(&old));
 
-    let new = open(&a, "s").await;
+    let new = a.open("s").await.unwrap();
     assert!(new.fence > old.fence);
     append(&a, &new, 1, "two").await.unwrap();
     assert!(a.may_act(&new));

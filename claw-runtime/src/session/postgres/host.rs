@@ -5,11 +5,11 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::sync::{Notify, broadcast, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +40,8 @@ pub(super) struct Host {
     name: String,
     lease: Duration,
     grace: Duration,
-    standing: Mutex<Standing>,
+    standing: watch::Sender<Standing>,
+    hurry: Notify,
     news: broadcast::Sender<Arc<str>>,
 }
 
@@ -67,13 +68,14 @@ impl Host {
             name,
             lease,
             grace,
-            standing: Mutex::new(standing),
+            standing: watch::Sender::new(standing),
+            hurry: Notify::new(),
             news: broadcast::channel(NEWS).0,
         })
     }
 
     fn standing(&self) -> Standing {
-        *self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.standing.borrow()
     }
 
     /// Returns the id it has now. It gets another when its time has run out, so an id stands for one unbroken time.
@@ -101,6 +103,19 @@ impl Host {
         while self.may_act(id) {
             sleep_until(self.standing().until - self.lease / 3).await;
         }
+    }
+
+    /// Has the time renewed now, for the database says that it is over.
+    pub(super) fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
+    /// As [`hurry`](Self::hurry), and waits until it is done.
+    pub(super) async fn renewed(&self) {
+        let mut standing = self.standing.subscribe();
+        self.hurry();
+        // The sender is this host's.
+        let _ = standing.changed().await;
     }
 
     /// Returns what hears of posts: the digest of the session's id; nothing in it when some may have been missed.
@@ -188,8 +203,9 @@ impl Host {
             if renewed.id != before.id {
                 tracing::warn!("this host's time had run out: its sessions must be opened again");
             }
-            *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
-            sleep_until(renewed.asked + third).await;
+            self.standing.send_replace(renewed);
+            // Late or hurried, it is the same.
+            let _ = timeout_at(renewed.asked + third, self.hurry.notified()).await;
         }
     }
 }

@@ -130,6 +130,7 @@ impl PostgresStore {
         if found.head != append.after {
             return Err(moved(lease, found.head, append.after));
         }
+        self.host.hurry();
         Err(Fault::Store(StoreError::FenceLost {
             session: lease.session.clone(),
         }))

@@ -49,10 +49,11 @@ pub struct PostgresOptions {
     pub program: String,
     /// A PEM file of certificates to trust beside the public ones; the url's `sslrootcert` comes first.
     pub roots: Option<PathBuf>,
-    /// For how long a host owns its sessions without a word to the database; 15 s when left so, at least 300 ms. It is
-    /// renewed each third of it.
+    /// For how long a host owns its sessions without a word to the database; 15 s when left so, from 300 ms to an hour.
+    /// It is renewed each third of it.
     pub lease: Duration,
-    /// How long others wait after that, so that what still runs on the host can be stopped; 5 s when left so.
+    /// How long others wait after that, so that what still runs on the host can be stopped; 5 s when left so, at most an
+    /// hour.
     pub grace: Duration,
     /// How many connections there may be at once, beside the one that renews and listens; 8 when left so.
     pub connections: usize,
@@ -72,8 +73,8 @@ impl PostgresOptions {
     }
 }
 
-/// The shortest lease.
 const LEAST_LEASE: Duration = Duration::from_millis(300);
+const MOST_LEASE: Duration = Duration::from_secs(3600);
 
 /// Sessions in Postgres, as one host.
 ///
@@ -108,7 +109,8 @@ impl PostgresStore {
     ///
     /// Outside of a tokio runtime with time and I/O.
     pub async fn connect(mut options: PostgresOptions) -> Result<Self, StoreError> {
-        options.lease = options.lease.max(LEAST_LEASE);
+        options.lease = options.lease.clamp(LEAST_LEASE, MOST_LEASE);
+        options.grace = options.grace.min(MOST_LEASE);
         let way = Way::new(&options).map_err(|fault| fault.into_error("at the start"))?;
         let doing = format!("connecting to {}", way.server());
         let joined = timeout(DEADLINE, Self::join(options, way)).await;

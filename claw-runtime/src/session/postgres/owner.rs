@@ -47,6 +47,16 @@ impl Owned {
 impl PostgresStore {
     /// Takes ownership of a session.
     pub(super) async fn take(&self, session: &str) -> Result<Lease, Fault> {
+        loop {
+            if let Some(lease) = self.try_to_take(session).await? {
+                return Ok(lease);
+            }
+            self.host.renewed().await;
+        }
+    }
+
+    /// Takes ownership of a session, unless this host's own time is over.
+    async fn try_to_take(&self, session: &str) -> Result<Option<Lease>, Fault> {
         let mut client = self.client().await?;
         let host = self.host.id();
         let now = self.host.now_ms().cast_signed();
@@ -70,17 +80,15 @@ impl PostgresStore {
         self.refuse_live(&transaction, session, row.try_get(1)?)
             .await?;
         let Some(row) = transaction.query_opt(TAKE, &[&session, &host]).await? else {
-            return Err(Fault::Said(
-                "this host's time has run out and is being renewed: try again".to_owned(),
-            ));
+            return Ok(None);
         };
         let owned = Owned::read(&row)?;
         transaction.commit().await?;
         self.own(session, owned);
-        Ok(Lease {
+        Ok(Some(Lease {
             session: session.to_owned(),
             fence: owned.fence,
-        })
+        }))
     }
 
     /// Fails when another living host owns the session, whose row is locked.
