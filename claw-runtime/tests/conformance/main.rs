@@ -16,6 +16,7 @@ mod ownership;
 mod postgres;
 #[cfg(feature = "postgres")]
 #[path = "../support/postgres.rs"]
+#[expect(dead_code, reason = "other tests need more of it")]
 mod server;
 
 /// Makes every promise a test of the store whose medium `$medium().await` gives; `None` skips, having said why.

@@ -2,6 +2,7 @@
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod clock;
 mod connections;
 mod processes;

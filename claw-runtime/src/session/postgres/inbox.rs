@@ -11,7 +11,7 @@ use super::host::CHANNEL;
 use crate::session::{Lease, Posted, StoreError, Waiting};
 
 /// How often is looked without having heard anything.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 const POST: &str = "WITH there AS (
         SELECT id FROM claw.sessions WHERE id = $1 FOR KEY SHARE

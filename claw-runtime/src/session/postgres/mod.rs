@@ -78,6 +78,20 @@ const MOST_LEASE: Duration = Duration::from_secs(3600);
 
 /// Sessions in Postgres, as one host.
 ///
+/// ```no_run
+/// use claw_runtime::session::{PostgresOptions, PostgresStore};
+///
+/// # async fn begin() -> Result<(), claw_runtime::session::StoreError> {
+/// let url = "postgres://claw:secret@db.example/claw?sslmode=require";
+/// let store = PostgresStore::connect(PostgresOptions::new("my-agent", url)).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What is acknowledged is as firm as the server makes a commit: by default it survives power loss there, and where the
+/// server waits for replicas, the loss of the server. A pooler between must keep a connection for a client as long as the
+/// client does, for posts are heard of by `LISTEN`.
+///
 /// When it is dropped the host leaves, and others may take its sessions at once; when its process dies they wait until
 /// its lease and the grace are over.
 pub struct PostgresStore {
