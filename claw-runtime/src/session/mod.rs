@@ -7,6 +7,8 @@ pub mod export;
 mod inbox;
 pub mod journal;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod record;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -15,6 +17,8 @@ mod view;
 
 pub use inbox::{Posted, Waiting};
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use record::{Record, Stored, Unreadable};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, Finding, SqliteOptions, SqliteStore};
