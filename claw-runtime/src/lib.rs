@@ -18,6 +18,7 @@ pub mod provider;
 pub mod registry;
 pub mod schema;
 pub mod session;
+pub mod tokens;
 pub mod tool;
 pub mod turn;
 

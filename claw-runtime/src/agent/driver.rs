@@ -22,14 +22,39 @@ use crate::provider::{
     Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
     ToolChoice,
 };
-use crate::session::{Append, Barrier, Lease, View};
+use crate::session::{Append, Barrier, Lease, StoreError, View};
+use crate::tokens;
 use crate::tool::{CallInfo, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Setup, Turn};
+use crate::turn::{Command, Input, Room, Setup, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
 
 impl Agent {
+    /// Returns the room each model has for a conversation.
+    fn rooms(&self, view: &View) -> Vec<Room> {
+        let inner = &self.inner;
+        let [native, prompted] = *inner.prompt_tokens.get_or_init(|| {
+            let prompt = fallback::system(&inner.system, &inner.tools);
+            let system = tokens::estimate(&inner.system);
+            [
+                system + tokens::of_tools(&inner.tools),
+                tokens::estimate(&prompt),
+            ]
+        });
+        let targets = self.targets(view);
+        let models = inner.models.iter().zip(targets);
+        models
+            .map(|(model, target)| Room {
+                window: model.provider.window(&model.name),
+                prompt: match target.protocol {
+                    Protocol::Prompt => prompted,
+                    _ => native,
+                },
+            })
+            .collect()
+    }
+
     pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
         let inner = &self.inner;
         let seed = lease
@@ -42,6 +67,7 @@ impl Agent {
             limits: inner.limits.clone(),
             coerce: inner.coerce,
             targets: self.targets(view),
+            room: self.rooms(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
         }
@@ -88,15 +114,22 @@ pub(super) async fn drive(
     loop {
         let mut step = turn.step(work.clock.now(), input);
         while !step.append.is_empty() {
-            let append = Append {
-                after: head,
-                events: &step.append,
-                barrier: step.barrier.unwrap_or(Barrier::Buffered),
-                taken: &[],
+            let append = async {
+                keep_elided(agent, lease, turn.view(), &step.append).await?;
+                let append = Append {
+                    after: head,
+                    events: &step.append,
+                    barrier: step.barrier.unwrap_or(Barrier::Buffered),
+                    taken: &[],
+                };
+                agent.store.append(lease, append).await
             };
-            let next = match agent.store.append(lease, append).await {
+            let next = match append.await {
                 Ok(()) => {
                     head += step.append.len() as u64;
+                    if step.append.iter().any(is_compaction) {
+                        kept.clear();
+                    }
                     step.append.iter().for_each(|event| work.event(event));
                     Input::Appended
                 }
@@ -247,14 +280,16 @@ impl<'r> Work<'r> {
             )));
             return;
         };
-        let prompted = target.protocol == Protocol::Prompt;
-        let offered = target.protocol == Protocol::Native && !agent.tools.is_empty();
+        let summary = turn.summary_request();
+        let prompted = target.protocol == Protocol::Prompt && summary.is_none();
+        let offered =
+            target.protocol == Protocol::Native && !agent.tools.is_empty() && summary.is_none();
         let capabilities = model.provider.capabilities(&model.name);
         let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
         let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
         self.offer = offered.then(|| agent.tools.offer(dialect));
         // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
-        self.live = streams && !prompted;
+        self.live = streams && !prompted && summary.is_none();
         self.watch.shown.store(false, Ordering::Relaxed);
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, self.live) {
             (false, _) => None,
@@ -264,27 +299,34 @@ impl<'r> Work<'r> {
             })),
             (true, false) => Some(Box::new(Unseen)),
         };
-        let messages = turn.request_messages();
-        let (system, messages) = match prompted {
-            true => (
+        let (system, messages) = match &summary {
+            Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
+            None if prompted => (
                 fallback::system(&agent.system, &agent.tools).into(),
-                fallback::messages(&messages).into(),
+                fallback::messages(&turn.request_messages()).into(),
             ),
-            false => (std::borrow::Cow::Borrowed(&*agent.system), messages),
+            None => (
+                std::borrow::Cow::Borrowed(&*agent.system),
+                turn.request_messages(),
+            ),
+        };
+        let max_output_tokens = match &summary {
+            Some(summary) => Some(summary.max_output_tokens),
+            None => agent.limits.max_output_tokens,
         };
         let request = Request {
             model: &model.name,
             system: &system,
             messages: &messages,
             // Under the prompt protocol the conversation is rendered anew each time.
-            history: (!prompted).then(|| History {
+            history: (!prompted && summary.is_none()).then(|| History {
                 settled: turn.view().settled(),
                 kept: self.kept,
             }),
             tools: offered.then_some(&agent.tools),
             dialect,
             tool_choice,
-            max_output_tokens: agent.limits.max_output_tokens,
+            max_output_tokens,
             stop: if prompted { fallback::STOP } else { &[] },
         };
         self.request = Some(model.provider.complete(request, sink));
@@ -391,6 +433,32 @@ impl<'r> Work<'r> {
             .for_each(|call| offer.lift(call));
         reply
     }
+}
+
+/// Keeps the texts that a compaction puts aside, before the event that refers to them.
+async fn keep_elided(
+    agent: &Inner,
+    lease: &Lease,
+    view: &View,
+    events: &[Event],
+) -> Result<(), StoreError> {
+    for event in events {
+        let Event::Compacted { elided, .. } = event else {
+            continue;
+        };
+        for elided in elided {
+            if view.whole(&elided.call).is_none()
+                && let Some(text) = view.result_text(&elided.call)
+            {
+                agent.store.put_blob(lease, text.as_bytes()).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_compaction(event: &Event) -> bool {
+    matches!(event, Event::Compacted { .. } | Event::Undone { .. })
 }
 
 /// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:

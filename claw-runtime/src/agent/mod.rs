@@ -6,7 +6,7 @@ mod session;
 mod watch;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use session::{Canceller, Session};
 pub use watch::{Approval, ApprovalRequest, Nobody, Observer};
@@ -56,6 +56,8 @@ struct Inner {
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
     abandoned: Arc<Abandoned>,
+    /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
+    prompt_tokens: Arc<OnceLock<[u64; 2]>>,
 }
 
 #[derive(Clone)]
@@ -314,6 +316,7 @@ impl AgentBuilder {
                 workspace: self.workspace,
                 protocol: self.protocol,
                 abandoned: Arc::default(),
+                prompt_tokens: Arc::default(),
             }),
         })
     }

@@ -17,4 +17,5 @@ pub use store::{
     Append, Barrier, Lease, MOST_BLOB_BYTES, Parent, Phase, Query, SessionInfo, SessionStore,
     StoreError, StoreFuture,
 };
+pub(crate) use view::SHOWN;
 pub use view::{OpenCall, Started, View};

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::inbox::{Posted, Waiting};
 use super::record::{Record, Unreadable};
-use crate::event::Event;
+use crate::event::{Event, Purpose};
 
 /// The answer of a store.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -203,7 +203,12 @@ impl Phase {
     /// Returns where a session stands after one more event.
     pub fn after(self, event: &Event) -> Self {
         match event {
-            Event::TurnEnd { .. } => Self::Idle,
+            Event::TurnEnd { .. } | Event::Undone { .. } => Self::Idle,
+            // A summary may be made between turns.
+            Event::ModelRequest {
+                purpose: Purpose::Summary,
+                ..
+            } => self,
             Event::Blocked { expires_ms, .. } => Self::Parked {
                 until_ms: *expires_ms,
             },

@@ -105,6 +105,7 @@ pub(crate) fn setup(world: &World) -> Setup {
                 })
             })
             .collect(),
+        room: Vec::new(),
         system: "0".repeat(64),
         seed: 7,
         tools,
