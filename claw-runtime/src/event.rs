@@ -226,6 +226,16 @@ impl Event {
             Self::TurnEnd { .. } => "turn_end",
         }
     }
+
+    /// Iterates over the digests of the blobs it refers to.
+    pub fn blobs(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::ContextChanged { system, toolset } => (Some(system), Some(toolset)),
+            Self::Outcome { blob, .. } => (blob.as_ref(), None),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second).map(String::as_str)
+    }
 }
 
 /// What can be learnt about an endpoint.

@@ -10,7 +10,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 
 use super::approve::asker;
-use super::args::{Args, folder};
+use super::args::{Args, SessionArgs, folder};
 use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::run;
@@ -18,7 +18,7 @@ use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::terminal::{BAD, DIM, Screen};
-use super::{text, tools};
+use super::{store, text, tools};
 use crate::program::Program;
 use claw_runtime::nearest::nearest;
 
@@ -37,18 +37,28 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// Runs `chat`.
-pub(crate) async fn chat(program: Program, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn chat(
+    program: Program,
+    args: &Args,
+    which: &SessionArgs,
+) -> Result<Exit, Failure> {
     let setup = Setup::new(&program, args)?;
     let choice = model::choose(&setup.config, program.model).await?;
     let mut signals = Signals::new()?;
-    let agent = setup.agent(program.state, choice.clone(), asker(signals.typed()))?;
+    let store = store::open(program.name, &setup.config, args).await?;
+    let id = store::id(&*store, program.name, which).await?;
+    let agent = setup.agent(
+        program.state,
+        choice.clone(),
+        asker(signals.typed()),
+        store.clone(),
+    )?;
     let mut chat = Chat {
-        session: agent.session("chat-1").await?,
+        session: agent.session(&id).await?,
         agent,
         setup,
         choice,
         screen: Screen::new(false),
-        sessions: 1,
         last: Exit::Answered,
     };
     let mut lines = Lines::new()?;
@@ -74,7 +84,6 @@ struct Chat {
     session: Session,
     choice: Choice,
     screen: Screen,
-    sessions: u32,
     /// How the last turn ended; what a piped conversation ends with.
     last: Exit,
 }
@@ -162,11 +171,7 @@ impl Chat {
             }
             "/model" => self.model(rest).await?,
             "/clear" => {
-                self.sessions += 1;
-                self.session = self
-                    .agent
-                    .session(&format!("chat-{}", self.sessions))
-                    .await?;
+                self.session = self.agent.session(&store::new_id()).await?;
                 self.screen.note(DIM, "a new conversation");
             }
             unknown => {

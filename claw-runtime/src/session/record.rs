@@ -116,15 +116,19 @@ impl Record {
         let payload = serde_json::to_vec(event).map_err(|error| StoreError::Failed {
             message: format!("the event `{}` cannot be written: {error}", event.kind()),
         })?;
-        let kind = event.kind();
-        Ok(Self {
+        Ok(Self::sealed(before, seq, time_ms, event.kind(), payload))
+    }
+
+    /// Returns the record of an event, written as JSON already, that comes after a record with this hash.
+    pub fn sealed(before: &Hash, seq: u64, time_ms: u64, kind: &str, payload: Vec<u8>) -> Self {
+        Self {
             seq,
             time_ms,
             kind: kind.to_owned(),
             version: VERSION,
             hash: chain(before, seq, kind, VERSION, time_ms, &payload),
             payload,
-        })
+        }
     }
 
     /// Reads the event.
@@ -153,7 +157,7 @@ pub fn read(records: &[Record]) -> (Vec<Stored>, Option<Unreadable>) {
     let mut events = Vec::with_capacity(records.len());
     let mut before = START;
     for (record, seq) in records.iter().zip(1..) {
-        let event = match whole(record, seq, &before).and_then(|()| record.read()) {
+        let event = match follows(record, seq, &before).and_then(|()| record.read()) {
             Ok(event) => event,
             Err(fault) => return (events, Some(fault)),
         };
@@ -175,13 +179,18 @@ pub fn read(records: &[Record]) -> (Vec<Stored>, Option<Unreadable>) {
 pub fn verify(records: &[Record]) -> Result<(), Unreadable> {
     let mut before = START;
     for (record, seq) in records.iter().zip(1..) {
-        whole(record, seq, &before)?;
+        follows(record, seq, &before)?;
         before = record.hash;
     }
     Ok(())
 }
 
-fn whole(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadable> {
+/// Checks that a record stands at `seq` and fits the hash before it; does not read its payload.
+///
+/// # Errors
+///
+/// [`Unreadable::Gap`] and [`Unreadable::Hash`].
+pub fn follows(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadable> {
     if record.seq != seq {
         return Err(Unreadable::Gap {
             expected: seq,
