@@ -175,7 +175,9 @@ impl View {
             Event::Pinned { seq } => {
                 self.pinned.insert(*seq);
             }
-            Event::Decision { .. }
+            Event::Faulty { .. }
+            | Event::WrapUp { .. }
+            | Event::Decision { .. }
             | Event::ApprovalAsked { .. }
             | Event::Guard { .. }
             | Event::Blocked { .. }
