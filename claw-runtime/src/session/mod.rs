@@ -3,6 +3,7 @@
 //! [`record`] is the stored form, [`View`] the fold to what the model sees. A store keeps records and knows nothing of
 //! either's meaning.
 
+pub mod check;
 pub mod export;
 mod inbox;
 pub mod journal;
