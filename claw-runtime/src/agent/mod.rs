@@ -3,17 +3,18 @@
 mod clock;
 mod driver;
 mod inbox;
+mod keep;
 mod live;
 mod recover;
 mod session;
 mod watch;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use recover::{Recover, Recovered};
-pub use session::{Canceller, Session};
+pub use session::{Canceller, Compaction, Session};
 pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
 use crate::dispatch::Abandoned;
@@ -64,6 +65,8 @@ struct Inner {
     clock: Clock,
     must_call: bool,
     abandoned: Arc<Abandoned>,
+    /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
+    prompt_tokens: Arc<OnceLock<[u64; 2]>>,
 }
 
 /// Tells the milliseconds since the Unix epoch.
@@ -401,6 +404,7 @@ impl AgentBuilder {
                 clock: self.clock,
                 must_call: self.must_call,
                 abandoned: Arc::default(),
+                prompt_tokens: Arc::default(),
             }),
         };
         agent.check_calls()?;

@@ -3,6 +3,7 @@
 //! [`record`] is the stored form, [`View`] the fold to what the model sees. A store keeps records and knows nothing of
 //! either's meaning.
 
+pub mod check;
 pub mod export;
 mod inbox;
 pub mod journal;
@@ -26,4 +27,5 @@ pub use store::{
     Append, Barrier, Lease, MOST_BLOB_BYTES, Parent, Phase, Query, SessionInfo, SessionStore,
     StoreError, StoreFuture,
 };
+pub(crate) use view::SHOWN;
 pub use view::{OpenCall, Started, View};
