@@ -309,6 +309,7 @@ impl Turn {
             class: error.class,
             message: message.clone(),
             retry_ms: None,
+            usage: error.usage,
         });
         self.summary_is_missing(message);
     }
