@@ -333,3 +333,85 @@ fn the_agent_cannot_touch_its_own_sessions() {
         out(&output)
     );
 }
+
+#[test]
+fn turns_are_taken_back_and_brought_again() {
+    let folder = tempdir().unwrap();
+    let service = Service::start(vec![says("one"), says("two"), says("three")]);
+    let output = service
+        .claw(folder.path())
+        .args(["chat", "--session", "u", "--no-stamp"])
+        .write_stdin("first\n/undo\n/undo\nsecond\n/usage\n")
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert!(
+        err(&output).contains("taken back; what its calls did is done"),
+        "{}",
+        err(&output)
+    );
+    assert!(
+        err(&output).contains("there is nothing to take back"),
+        "{}",
+        err(&output)
+    );
+    let sent = service.requests();
+    let last = sent[1]["messages"].as_array().unwrap().clone();
+    assert_eq!(last.len(), 2, "{last:?}");
+    assert_eq!(last[1]["content"], "second");
+
+    let output = sessions(folder.path(), &["undo", "u"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let output = sessions(folder.path(), &["undo", "u", "--redo"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let output = sessions(folder.path(), &["undo", "u", "--redo"]);
+    assert_eq!(code(&output), Some(1), "{}", err(&output));
+    let output = service
+        .claw(folder.path())
+        .args(["run", "--session", "u", "--no-stamp", "third"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let sent = service.requests();
+    let roles: Vec<_> = sent[2]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(roles, ["second", "two", "third"]);
+}
+
+#[test]
+fn doctor_says_whether_sessions_are_whole() {
+    let (folder, service) = worked();
+    let doctor = || service.claw(folder.path()).arg("doctor").output().unwrap();
+    assert!(
+        out(&doctor()).contains("1 whole, in "),
+        "{}",
+        out(&doctor())
+    );
+    let file = folder.path().join(".local/share/claw/sessions.db");
+    fs::write(
+        &file,
+        "no database, but long enough to look like one".repeat(100),
+    )
+    .unwrap();
+    let output = doctor();
+    assert!(out(&output).contains("✗ sessions"), "{}", out(&output));
+    assert_ne!(code(&output), Some(0));
+    // Everything else says so too, and nothing is written over.
+    let output = service
+        .claw(folder.path())
+        .args(["run", "hello"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(1), "{}", err(&output));
+    assert!(err(&output).contains("sessions.db"), "{}", err(&output));
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .starts_with("no database")
+    );
+}

@@ -26,7 +26,7 @@ pub(crate) enum Sessions {
     },
     /// Begin a new session from some place of another
     Branch(Branch),
-    /// Take back the last turns; they stay in the journal
+    /// Take back the last turn, or the last compaction; it stays in the journal
     Undo(Undo),
     /// Write a session to a file, without loss
     Export(Export),
@@ -125,9 +125,12 @@ pub(crate) struct Undo {
     /// The session
     #[arg(default_value = "last")]
     pub(super) id: String,
-    /// How many turns
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) turns: u32,
+    /// How many
+    #[arg(long = "times", short = 'n', value_name = "N", default_value_t = 1)]
+    pub(super) steps: u32,
+    /// Bring back what was taken back last
+    #[arg(long)]
+    pub(super) redo: bool,
 }
 
 /// What `sessions export` takes.
