@@ -415,3 +415,36 @@ fn doctor_says_whether_sessions_are_whole() {
             .starts_with("no database")
     );
 }
+
+#[test]
+fn a_session_is_played_again_without_its_model_and_tools() {
+    let (folder, service) = worked();
+    fs::remove_file(folder.path().join("a.txt")).unwrap();
+    let asked = service.requests();
+    let output = sessions(folder.path(), &["replay", "work"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert_eq!(out(&output), "It says seven.\nYou asked what a.txt says.\n");
+    for part in [
+        "› what does a.txt say?",
+        "▸ read_file(path: \"a.txt\")",
+        "✓ read_file: ",
+    ] {
+        assert!(
+            err(&output).contains(part),
+            "{part} is missing in\n{}",
+            err(&output)
+        );
+    }
+    // The requests are those that were sent.
+    let output = sessions(folder.path(), &["replay", "work", "--requests"]);
+    let played: Vec<Value> = out(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(played.len(), 3);
+    for (played, asked) in played.iter().zip(&asked) {
+        let count = asked["messages"].as_array().unwrap().len() - 1;
+        assert_eq!(played["messages"].as_array().unwrap().len(), count);
+    }
+    assert_eq!(service.requests().len(), 3);
+}

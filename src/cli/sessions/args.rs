@@ -34,6 +34,8 @@ pub(crate) enum Sessions {
     Import(Import),
     /// Check that journals are whole, and what they hold
     Verify(Verify),
+    /// Play a session again from its journal: no model is asked, no tool is started
+    Replay(Replay),
     /// Delete sessions for good
     Delete(Delete),
 }
@@ -161,6 +163,20 @@ pub(crate) struct Verify {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// What `sessions replay` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The session
+    #[arg(default_value = "last")]
+    pub(super) id: String,
+    /// In its own time, long pauses shortened
+    #[arg(long)]
+    pub(super) pace: bool,
+    /// Print what each request sent, one JSON object a line
+    #[arg(long, conflicts_with = "pace")]
+    pub(super) requests: bool,
 }
 
 /// What `sessions delete` takes.

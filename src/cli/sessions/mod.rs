@@ -6,6 +6,7 @@ mod delete;
 mod file;
 mod list;
 mod post;
+mod replay;
 mod resume;
 mod show;
 mod undo;
@@ -45,6 +46,7 @@ pub(crate) async fn sessions(
         Sessions::Export(export) => file::export(&kept, &export).await,
         Sessions::Import(import) => file::import(&kept, &import).await,
         Sessions::Verify(verify) => verify::verify(&kept, &verify).await,
+        Sessions::Replay(replay) => replay::replay(&kept, &program, &replay).await,
         Sessions::Delete(delete) => delete::delete(&kept, &delete).await,
         // Above: it needs a model's settings.
         Sessions::Resume(_) => Ok(Exit::Other),
