@@ -1,6 +1,7 @@
 //! What a kept event costs, beside the floor: one INSERT of the same bytes through rusqlite, as firmly synced.
 //!
-//! Disks are noisy and shared, so the ratios at the end are medians of pairs measured in turn.
+//! Disks are noisy and shared, so the ratios at the end are medians of blocks measured in turn, in time and in processor time
+//! of all threads.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -150,7 +151,7 @@ fn resume(c: &mut Criterion) {
 
 fn ratios(_: &mut Criterion) {
     let quick = std::env::args().any(|argument| argument == "--test");
-    let pairs = if quick { 2 } else { 2000 };
+    let (blocks, count) = if quick { (1, 2) } else { (41, 50) };
     let folder = tempfile::tempdir().expect("a folder");
     let runtime = runtime();
     let sqlite = store(folder.path(), Durability::Full);
@@ -159,25 +160,37 @@ fn ratios(_: &mut Criterion) {
         let session = format!("s{count}");
         runtime.block_on(Writer::new(&sqlite, &session, count))
     });
-    let mut times = [const { Vec::new() }; 4];
-    for _ in 0..pairs {
-        times[0].push(timed(|| floor.append()));
-        times[1].push(timed(|| runtime.block_on(empty.append(Barrier::Durable))));
-        times[2].push(timed(|| runtime.block_on(long.append(Barrier::Durable))));
-        times[3].push(timed(|| runtime.block_on(empty.append(Barrier::Buffered))));
+    let mut costs = [const { Vec::new() }; 4];
+    for _ in 0..blocks {
+        costs[0].push(cost(count, || floor.append()));
+        costs[1].push(cost(count, || {
+            runtime.block_on(empty.append(Barrier::Durable))
+        }));
+        costs[2].push(cost(count, || {
+            runtime.block_on(long.append(Barrier::Durable))
+        }));
+        costs[3].push(cost(count, || {
+            runtime.block_on(empty.append(Barrier::Buffered))
+        }));
     }
-    let [floor, empty, long, buffered] = times.map(median);
+    let of = |which: fn(&Cost) -> Duration| {
+        costs
+            .each_ref()
+            .map(|costs| median(costs.iter().map(which).collect()))
+    };
     let over = |one: Duration, other: Duration| one.as_secs_f64() / other.as_secs_f64();
-    println!("append, floor: {floor:.1?}");
-    println!("append / floor: {:.2} ({empty:.1?})", over(empty, floor));
-    println!(
-        "append after 10,000 events / to a new session: {:.2}",
-        over(long, empty)
-    );
-    println!(
-        "append, buffered / floor: {:.2} ({buffered:.1?})",
-        over(buffered, floor)
-    );
+    for (what, [floor, new, old, buffered]) in [
+        ("time", of(|cost| cost.time)),
+        ("processor time", of(|cost| cost.cpu)),
+    ] {
+        println!("{what} of an append: floor {floor:.1?}, ours {new:.1?}, buffered {buffered:.1?}");
+        println!("  ours / floor: {:.2}", over(new, floor));
+        println!("  buffered / floor: {:.2}", over(buffered, floor));
+        println!(
+            "  after 10,000 events / to a new session: {:.2}",
+            over(old, new)
+        );
+    }
 
     let each = if quick { 2 } else { 200 };
     let alone = timed(|| {
@@ -220,6 +233,31 @@ fn timed(what: impl FnOnce()) -> Duration {
     let start = Instant::now();
     what();
     start.elapsed()
+}
+
+/// What one append cost, of some in a row.
+struct Cost {
+    time: Duration,
+    cpu: Duration,
+}
+
+fn cost(count: u32, mut append: impl FnMut()) -> Cost {
+    let before = cpu();
+    let time = timed(|| (0..count).for_each(|_| append()));
+    Cost {
+        time: time / count,
+        cpu: cpu().saturating_sub(before) / count,
+    }
+}
+
+/// Returns the processor time of all threads so far, as Linux tells it; nothing elsewhere.
+fn cpu() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let nanos = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanos.sum())
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

@@ -51,13 +51,21 @@ async fn what_is_deleted_is_not_in_the_file_any_more() {
     let lease = begin(&store, "s", 3).await;
     begin(&store, "other", 3).await;
     let mark = "correct horse battery staple ".repeat(300);
-    crate::append(&store, &lease, 3, crate::said(&mark), crate::Barrier::Durable)
-        .await
-        .unwrap();
+    crate::append(
+        &store,
+        &lease,
+        3,
+        crate::said(&mark),
+        crate::Barrier::Durable,
+    )
+    .await
+    .unwrap();
     store.put_blob(&lease, mark.as_bytes()).await.unwrap();
     let holds = || {
         let bytes = fs::read(&path).unwrap();
-        bytes.windows(20).any(|bytes| bytes == &mark.as_bytes()[..20])
+        bytes
+            .windows(20)
+            .any(|bytes| bytes == &mark.as_bytes()[..20])
     };
     drop(store);
     assert!(holds());
