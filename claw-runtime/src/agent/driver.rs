@@ -202,7 +202,7 @@ impl<'r> Work<'r> {
             ready: VecDeque::new(),
             posted: Some(agent.store.posted(lease)),
             seen: None,
-            lost: agent.store.lost(),
+            lost: agent.store.lost(lease),
         }
     }
 
@@ -364,7 +364,7 @@ impl<'r> Work<'r> {
 
     fn run(&mut self, call: String, name: &str, arguments: ValidArguments, timeout: Duration) {
         // The session may be somebody else's by the time the call has its effect.
-        if !self.agent.store.may_act() {
+        if !self.agent.store.may_act(self.lease) {
             let text = "Not run: this host is losing the session to another one.";
             let not_started = Input::Outcome {
                 call,

@@ -15,6 +15,8 @@ use crate::tool::{Approve, Tool, ValidArguments};
 
 /// Characters of a made-up tool name that the model is shown again.
 const NAME_CHARS: usize = 64;
+/// How the refusal of a faulty call begins, by which the journal is told from that of a call that could run.
+pub(super) const FAULTY: &str = "Refused: this call failed the same way each time it was sent.";
 /// Tools named where none is near.
 const LISTED: usize = 20;
 
@@ -82,9 +84,7 @@ impl Turn {
             ),
             Rung::Refuse | Rung::Stop => (
                 Status::Refused,
-                "Refused: this call failed the same way each time it was sent. Do something else, or say what is \
-                 missing."
-                    .to_owned(),
+                format!("{FAULTY} Do something else, or say what is missing."),
             ),
         };
         if rung == Rung::Stop {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::calls::journaled_signature;
 use super::canonical;
+use super::gate::FAULTY;
 use super::guard::Mark;
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
@@ -43,6 +44,8 @@ pub(super) struct Past {
     pub(super) decided: bool,
     denied: bool,
     guarded: bool,
+    /// Whether it was refused for a fault of its own.
+    faulty: bool,
     asked: Option<String>,
     pub(super) answer: Option<(String, Answer)>,
     pub(super) start: Option<Start>,
@@ -113,9 +116,12 @@ impl Turn {
             _ if went => None,
             Some(Status::Cut) => Some(format!("cut {}", call.name)),
             Some(Status::UnknownTool) => Some(format!("unknown {}", call.name)),
-            Some(Status::Refused) if tool.is_none() => Some(format!("unknown {}", call.name)),
             Some(Status::Invalid) => Some(digest.clone()),
-            Some(Status::Refused) if valid.is_none() => Some(digest.clone()),
+            Some(Status::Refused) if past.faulty && tool.is_none() => {
+                Some(format!("unknown {}", call.name))
+            }
+            Some(Status::Refused) if past.faulty && valid.is_none() => Some(digest.clone()),
+            Some(Status::Refused) if past.faulty => Some(format!("cut {}", call.name)),
             _ => None,
         };
         if let Some(key) = fault {
@@ -200,7 +206,6 @@ impl Fold {
             } => {
                 self.got_further();
                 self.turn.begun.push_str(&text_of(content));
-                self.turn.continued = true;
             }
             Event::Assistant {
                 content,
@@ -319,6 +324,9 @@ impl Fold {
             turn.begun.clear();
         }
         if !again {
+            // A new round after a failure goes on with what was shown of the broken answer.
+            turn.continued |=
+                matches!(&self.since, Since::Failed(class) if class.is_retryable());
             let reason = wraps_up.then(|| turn.stop.take().unwrap_or_else(unsaid));
             self.asking = Asking {
                 wrap_up: reason,
@@ -395,6 +403,7 @@ impl Fold {
         };
         // The first answer is the one that counts.
         if past.outcome.is_none() {
+            past.faulty = text_of(content).starts_with(FAULTY);
             past.outcome = Some((status, journaled_signature(status, content, blob)));
             self.turn.tally.count(&past.call.name, status);
         }
@@ -465,6 +474,7 @@ fn past(call: &ToolCall) -> Past {
         decided: false,
         denied: false,
         guarded: false,
+        faulty: false,
         asked: None,
         answer: None,
         start: None,

@@ -1,7 +1,9 @@
 //! The turn machine under adversarial models, tools, stores and users: properties, and the cases people report.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod crash;
 mod driver;
+mod lives;
 mod reports;
 
 use std::time::Duration;
@@ -140,7 +142,7 @@ fn limits() -> impl Strategy<Value = Limits> {
     )
 }
 
-fn world() -> impl Strategy<Value = World> {
+pub(crate) fn world() -> impl Strategy<Value = World> {
     let answers = vec![
         Answer::Once,
         Answer::Session,
