@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::event::Status;
 use crate::message::{ContentBlock, Image};
 use crate::tool::{Effect, Prepared, Tool, ToolContext, ToolError, ToolOutput, ValidArguments};
+use crate::turn::stable;
 
 /// How long a stopped call may still take to clean up, for example to end a process tree.
 const GRACE: Duration = Duration::from_secs(2);
@@ -45,6 +46,8 @@ pub(crate) struct Finished {
     pub(crate) content: Vec<ContentBlock>,
     /// The whole text, where `content` had to be cut.
     pub(crate) whole: Option<String>,
+    /// What tells this outcome from another, where that is not what `content` says.
+    pub(crate) progress: Option<String>,
 }
 
 /// Blocking calls that were given up and still hold their thread.
@@ -85,6 +88,7 @@ pub(crate) async fn run(job: Job) -> Finished {
             status: Status::Refused,
             content: vec![ContentBlock::text(text)],
             whole: None,
+            progress: None,
         };
     }
     let name = tool.name().to_owned();
@@ -99,8 +103,12 @@ pub(crate) async fn run(job: Job) -> Finished {
         wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
     dropped.disarm();
+    let mut progress = None;
     let (status, content) = match end {
-        End::Returned(Ok(output)) => (Status::Ok, output.content),
+        End::Returned(Ok(output)) => {
+            progress = output.progress.map(|key| stable::short(&key));
+            (Status::Ok, output.content)
+        }
         End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
         End::Panicked => (
             Status::Panicked,
@@ -122,11 +130,14 @@ pub(crate) async fn run(job: Job) -> Finished {
         "call finished"
     );
     let (content, whole) = bounded(content, output_chars);
+    // What was cut out may be all that differs.
+    let progress = progress.or_else(|| whole.as_deref().map(stable::fingerprint));
     Finished {
         call,
         status,
         content,
         whole,
+        progress,
     }
 }
 

@@ -401,6 +401,7 @@ async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
         status,
         content,
         whole,
+        progress,
     } = finished;
     let blob = match whole {
         Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
@@ -417,6 +418,7 @@ async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
         status,
         content,
         blob,
+        progress,
     }
 }
 

@@ -421,6 +421,7 @@ fn ended(call: String, run: Run) -> Input {
         status,
         content,
         blob: None,
+        progress: None,
     }
 }
 
