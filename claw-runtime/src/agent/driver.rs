@@ -371,6 +371,7 @@ impl<'r> Work<'r> {
                 status: Status::NotStarted,
                 content: vec![ContentBlock::text(text)],
                 blob: None,
+                progress: None,
             };
             return self.ready.push_back(not_started.into());
         }
@@ -521,6 +522,7 @@ async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
         status,
         content,
         whole,
+        progress,
     } = finished;
     let blob = match whole {
         Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
@@ -537,6 +539,7 @@ async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
         status,
         content,
         blob,
+        progress,
     }
 }
 

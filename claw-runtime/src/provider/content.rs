@@ -38,8 +38,7 @@ pub(crate) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, st
 
 /// Tells whether a call's arguments are one JSON object.
 pub(crate) fn is_object(arguments: &str) -> bool {
-    arguments.trim_start().starts_with('{')
-        && serde_json::from_str::<&RawValue>(arguments).is_ok()
+    arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok()
 }
 
 /// Returns the media type and the base64 text of an image that comes by value, also in a `data:` address.

@@ -193,12 +193,7 @@ impl<Q: Clone + PartialEq> Head<Q> {
     }
 
     /// Tells whether a request would begin the same way.
-    fn fits(
-        &self,
-        request: &Request<'_>,
-        peer: &Peer<'_, Q>,
-        offer: Option<&Arc<Offer>>,
-    ) -> bool {
+    fn fits(&self, request: &Request<'_>, peer: &Peer<'_, Q>, offer: Option<&Arc<Offer>>) -> bool {
         let same_tools = match (&self.offer, offer) {
             (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs),
             (None, None) => true,

@@ -174,6 +174,7 @@ fn samples() -> Vec<Event> {
                 is_error: false,
             })],
             blob: Some(digest()),
+            progress: None,
         },
         Event::Guard {
             call: call(),
@@ -221,6 +222,7 @@ fn event() -> impl Strategy<Value = Event> {
             status,
             content: vec![ContentBlock::text(text)],
             blob: None,
+            progress: None,
         },
         other => other,
     })

@@ -89,12 +89,7 @@ pub(crate) fn lives(world: &World, kills: &[Kill], next: Next, medium: &mut Medi
 }
 
 /// Lives until the turn ends or is parked; `None` when the process was killed.
-fn life(
-    world: &World,
-    kill: Option<Kill>,
-    next: Next,
-    medium: &mut Medium,
-) -> Option<TurnOutcome> {
+fn life(world: &World, kill: Option<Kill>, next: Next, medium: &mut Medium) -> Option<TurnOutcome> {
     let view: View = medium.events.iter().map(|stored| &stored.event).collect();
     let begun = !medium.events.is_empty();
     let mut setup = setup(world);
@@ -136,14 +131,19 @@ fn life(
 impl Life<'_> {
     fn begin(&mut self, next: Option<Next>) {
         // A question that was parked is answered through the inbox, or expires.
-        let blocked = self.medium.events.iter().rev().find_map(|stored| match &stored.event {
-            Event::Blocked {
-                call,
-                digest,
-                expires_ms,
-            } => Some((call.clone(), digest.clone(), *expires_ms)),
-            _ => None,
-        });
+        let blocked = self
+            .medium
+            .events
+            .iter()
+            .rev()
+            .find_map(|stored| match &stored.event {
+                Event::Blocked {
+                    call,
+                    digest,
+                    expires_ms,
+                } => Some((call.clone(), digest.clone(), *expires_ms)),
+                _ => None,
+            });
         match next {
             None => {}
             Some(Next::Settle) => self.inputs.push_back((Input::Settle, None)),
@@ -161,7 +161,8 @@ impl Life<'_> {
                         digest: digest.to_owned(),
                         answer,
                     };
-                    self.inputs.push_back((answers("stale", Answer::Always), None));
+                    self.inputs
+                        .push_back((answers("stale", Answer::Always), None));
                     // Every second time the next process finds no answer yet.
                     if self.medium.parked % 2 == 0 {
                         self.inputs.push_back((answers(&digest, answer), None));
@@ -388,11 +389,7 @@ pub(crate) fn check_medium(medium: &Medium) {
         }
     }
     assert!(answers.is_empty(), "outcomes without a call: {answers:?}");
-    let conversation: String = view
-        .messages()
-        .iter()
-        .map(Message::text)
-        .collect();
+    let conversation: String = view.messages().iter().map(Message::text).collect();
     for key in &medium.taken {
         let said = crate::driver::said(key);
         assert_eq!(conversation.matches(&said).count(), 1, "{said}");

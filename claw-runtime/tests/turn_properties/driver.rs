@@ -422,6 +422,7 @@ pub(crate) fn ended(call: String, run: Run) -> Input {
         status,
         content,
         blob: None,
+        progress: None,
     }
 }
 

@@ -139,7 +139,10 @@ fn a_call_with_an_effect_starts_once_wherever_the_process_dies() {
             } => Some(call.clone()),
             _ => None,
         });
-        let starts = medium.ledger.iter().filter(|call| Some(*call) == sent.as_ref());
+        let starts = medium
+            .ledger
+            .iter()
+            .filter(|call| Some(*call) == sent.as_ref());
         assert!(starts.count() <= 1, "{kill:?}");
         unknown += usize::from(statuses(&medium).contains(&Status::Unknown));
     }
