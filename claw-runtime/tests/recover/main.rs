@@ -7,8 +7,6 @@ mod approvals;
 mod cut;
 mod hosts;
 mod inbox;
-#[cfg(feature = "sqlite")]
-mod kill;
 mod reconcile;
 mod tapped;
 
