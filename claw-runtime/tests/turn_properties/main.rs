@@ -1,7 +1,9 @@
 //! The turn machine under adversarial models, tools, stores and users: properties, and the cases people report.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod crash;
 mod driver;
+mod lives;
 mod reports;
 
 use std::sync::LazyLock;
@@ -173,7 +175,7 @@ fn long() -> &'static str {
     &LONG
 }
 
-fn world() -> impl Strategy<Value = World> {
+pub(crate) fn world() -> impl Strategy<Value = World> {
     let answers = vec![
         Answer::Once,
         Answer::Session,

@@ -14,7 +14,7 @@ pub(crate) fn says(text: &str) -> Act {
     reply(vec![ContentBlock::text(text)], StopReason::Stop)
 }
 
-fn calls(calls: &[(&str, &str)]) -> Act {
+pub(crate) fn calls(calls: &[(&str, &str)]) -> Act {
     let content = calls
         .iter()
         .map(|(name, arguments)| ContentBlock::ToolCall(call("", name, arguments)));
