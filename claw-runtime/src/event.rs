@@ -68,6 +68,9 @@ pub enum Event {
         /// After how many milliseconds the same model is asked again; absent when it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_ms: Option<u64>,
+        /// Tokens spent on it, where the service told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// The model answered.
     Assistant {

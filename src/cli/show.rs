@@ -130,6 +130,7 @@ impl Observer for Show<'_> {
                 class,
                 message,
                 retry_ms,
+                ..
             } => self.failed(&format!("{class}: {message}"), *retry_ms),
             Event::Assistant { content, .. } => {
                 self.failed = 0;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use claw_runtime::provider::presets::Format;
 use serde::{Deserialize, Deserializer, de};
 
 use super::Untrusted;
@@ -19,7 +20,7 @@ macro_rules! deserialize_from_str {
         }
     )*};
 }
-deserialize_from_str!(Address, EnvName, Profile, StoreKind, Zone);
+deserialize_from_str!(Address, EnvName, Profile, StoreKind, WireFormat, Zone);
 
 /// An `http` or `https` address, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +122,25 @@ impl FromStr for StoreKind {
                 quoted(text)
             )),
         }
+    }
+}
+
+/// The wire format of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WireFormat(pub(crate) Format);
+
+impl FromStr for WireFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Format::named(text).map(Self).ok_or_else(|| {
+            let names: Vec<_> = Format::ALL.iter().map(|(name, _)| quoted(name)).collect();
+            format!(
+                "expected one of {}, found {}",
+                names.join(", "),
+                quoted(text)
+            )
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config;
+mod formats;
+mod models;
 mod protocol;
 mod service;
 mod show;
@@ -12,6 +14,7 @@ mod tools;
 mod trust;
 mod turn;
 mod usage;
+mod vendors;
 
 use std::fs;
 use std::process::Output;

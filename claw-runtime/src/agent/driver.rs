@@ -16,9 +16,9 @@ use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
-use super::{Agent, AgentError, ApprovalRequest, Inner, Observer, inbox};
+use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
 use crate::dialect::{Dialect, Offer};
-use crate::dispatch::{self, Ended, Finished, Job};
+use crate::dispatch::{self, Ended, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
@@ -50,7 +50,7 @@ impl Agent {
         let models = inner.models.iter().zip(targets);
         models
             .map(|(model, target)| Room {
-                window: model.provider.window(&model.name),
+                window: model.provider.capabilities(&model.name).window,
                 prompt: match target.protocol {
                     Protocol::Prompt => prompted,
                     _ => native,

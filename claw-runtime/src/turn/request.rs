@@ -309,6 +309,7 @@ impl Turn {
             message,
             retry_after,
             partial,
+            usage,
             ..
         } = error;
         let message = clip(&message, MESSAGE_CHARS);
@@ -326,7 +327,11 @@ impl Turn {
             class,
             message: message.clone(),
             retry_ms: pause.and_then(|pause| pause.as_millis().try_into().ok()),
+            usage,
         });
+        if let Some(usage) = usage {
+            self.usage += usage;
+        }
         if let Some(reason) = wrap_up {
             return self.finish_composed(reason);
         }

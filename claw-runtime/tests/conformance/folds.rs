@@ -145,11 +145,16 @@ fn samples() -> Vec<Event> {
             usage: None,
         },
         Event::Undone { to: 3 },
+        Event::Faulty { fault: text() },
+        Event::WrapUp {
+            reason: EndReason::Answered,
+        },
         Event::Pinned { seq: 1 },
         Event::ModelFailed {
             class: FailureClass::Overloaded,
             message: text(),
             retry_ms: Some(1000),
+            usage: None,
         },
         Event::Assistant {
             content: vec![
@@ -229,6 +234,7 @@ fn event() -> impl Strategy<Value = Event> {
             class,
             message: text,
             retry_ms,
+            usage: None,
         },
         Event::Assistant { usage, .. } => Event::Assistant {
             content: vec![ContentBlock::text(text.as_str())],

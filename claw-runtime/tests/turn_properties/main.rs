@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod driver;
+mod history;
 mod reports;
+mod shrink;
 
 use std::sync::LazyLock;
 use std::time::Duration;

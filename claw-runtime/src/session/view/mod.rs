@@ -105,7 +105,12 @@ impl View {
                 self.re_ask.clone_from(re_ask);
                 self.rounds = *round;
             }
-            Event::ModelFailed { .. } => self.in_flight = false,
+            Event::ModelFailed { usage, .. } => {
+                self.in_flight = false;
+                if let Some(usage) = usage {
+                    self.usage += *usage;
+                }
+            }
             Event::Assistant { content, usage, .. } => {
                 self.in_flight = false;
                 self.spend(*usage);

@@ -309,7 +309,11 @@ impl Turn {
             class: error.class,
             message: message.clone(),
             retry_ms: None,
+            usage: error.usage,
         });
+        if let Some(usage) = error.usage {
+            self.usage += usage;
+        }
         self.summary_is_missing(message);
     }
 
