@@ -5,6 +5,11 @@ mod driver;
 mod history;
 mod reports;
 mod shrink;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+#[cfg(feature = "http")]
+mod wire;
 
 use std::sync::LazyLock;
 use std::time::Duration;
