@@ -8,13 +8,21 @@ pub mod export;
 mod inbox;
 pub mod journal;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod record;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod store;
 mod view;
 
 pub use inbox::{Posted, Waiting};
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use record::{Record, Stored, Unreadable};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, Finding, SqliteOptions, SqliteStore};
 pub use store::{
     Append, Barrier, Lease, MOST_BLOB_BYTES, Parent, Phase, Query, SessionInfo, SessionStore,
     StoreError, StoreFuture,

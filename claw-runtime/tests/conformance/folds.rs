@@ -145,16 +145,12 @@ fn samples() -> Vec<Event> {
             usage: None,
         },
         Event::Undone { to: 3 },
-        Event::Faulty { fault: text() },
-        Event::WrapUp {
-            reason: EndReason::Answered,
-        },
         Event::Pinned { seq: 1 },
         Event::ModelFailed {
             class: FailureClass::Overloaded,
             message: text(),
             retry_ms: Some(1000),
-            usage: None,
+            usage: Some(Usage::default()),
         },
         Event::Assistant {
             content: vec![
@@ -210,6 +206,10 @@ fn samples() -> Vec<Event> {
             expires_ms: 9,
         },
         Event::Resumed { takeover: 1 },
+        Event::Faulty { fault: text() },
+        Event::WrapUp {
+            reason: EndReason::Answered,
+        },
         Event::CancelRequested,
         Event::TurnEnd {
             outcome: TurnOutcome {
@@ -229,12 +229,15 @@ fn event() -> impl Strategy<Value = Event> {
     (prop::sample::select(samples()), text).prop_map(|(event, text)| match event {
         Event::UserInput { .. } => crate::medium::said(&text),
         Event::ModelFailed {
-            class, retry_ms, ..
+            class,
+            retry_ms,
+            usage,
+            ..
         } => Event::ModelFailed {
             class,
             message: text,
             retry_ms,
-            usage: None,
+            usage,
         },
         Event::Assistant { usage, .. } => Event::Assistant {
             content: vec![ContentBlock::text(text.as_str())],
