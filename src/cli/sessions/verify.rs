@@ -1,6 +1,6 @@
 //! `sessions verify`: whether journals are whole.
 
-use claw_runtime::session::{SessionInfo, journal};
+use claw_runtime::session::{SessionInfo, View, check as history, journal};
 use serde_json::json;
 
 use super::args::Verify;
@@ -50,6 +50,10 @@ async fn check(kept: &Kept, info: &SessionInfo) -> Result<(u64, Vec<String>), Fa
         if kept.store.blob(&info.id, digest).await?.is_none() {
             faults.push(format!("the blob `{digest}` is missing"));
         }
+    }
+    let view: View = journal.events.iter().map(|stored| &stored.event).collect();
+    if let Err(fault) = history::conversation(view.messages()) {
+        faults.push(format!("no model would take the conversation: {fault}"));
     }
     Ok((journal.events.len() as u64, faults))
 }

@@ -14,7 +14,7 @@ use summary::Summary;
 
 use super::reply::{clip, read_text};
 use super::{Command, Phase, Turn};
-use crate::event::{Cause, Elided, EndReason, Event, Fact, Purpose};
+use crate::event::{Cause, Elided, EndReason, Event, Purpose};
 use crate::message::{Message, Usage, text_of};
 use crate::provider::{FailureClass, ProviderError, Reply, ToolChoice};
 use crate::tokens;
@@ -500,45 +500,6 @@ impl Turn {
         }
         self.begin_compaction(Cause::Overflow);
         true
-    }
-
-    fn learn_window(&self, message: &str) -> Option<Event> {
-        let tokens = window::named(message)?;
-        let target = self.setup.targets.get(self.target)?;
-        let (provider, model) = (target.provider.clone(), target.model.clone());
-        (self.view.window(&provider, &model) != Some(tokens)).then_some(Event::Learnt {
-            provider,
-            model,
-            fact: Fact::Window { tokens },
-        })
-    }
-
-    /// Returns why the next request cannot be sent, with the sizes.
-    pub(super) fn too_long(&self) -> Option<String> {
-        let fit = self.fit();
-        let conversation = self.conversation_tokens();
-        let Fit { window, prompt, .. } = fit;
-        if !fit.known || prompt.saturating_add(conversation) <= window {
-            return None;
-        }
-        let model = self
-            .setup
-            .targets
-            .get(self.target)
-            .map_or_else(String::new, |target| {
-                format!("{}:{}", target.provider, target.model)
-            });
-        Some(if prompt >= window {
-            format!(
-                "instructions and tools take about {prompt} tokens, and `{model}` reads {window}: shorten the \
-                 instructions, offer fewer tools, or set `window` if it reads more"
-            )
-        } else {
-            format!(
-                "the conversation takes about {conversation} tokens even when shortened, beside {prompt} of instructions \
-                 and tools, and `{model}` reads {window}: send less at once, or set `window` if it reads more"
-            )
-        })
     }
 
     /// Begins a compaction that somebody asked for, between turns.
