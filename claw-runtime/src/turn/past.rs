@@ -220,10 +220,16 @@ impl Fold {
                 self.asking.attempt = *attempt;
                 self.summarising = true;
             }
-            Event::ModelFailed { .. } if self.summarising => {}
             Event::ModelFailed {
-                class, retry_ms, ..
+                class,
+                retry_ms,
+                usage,
+                ..
             } => {
+                self.spend(*usage);
+                if self.summarising {
+                    return;
+                }
                 let retry = retry_ms.map(|ms| Since::Retry(Duration::from_millis(ms)));
                 self.since = retry.unwrap_or(Since::Failed(*class));
             }
@@ -241,9 +247,7 @@ impl Fold {
                 usage,
                 ..
             } => {
-                if let Some(usage) = usage {
-                    self.turn.usage += *usage;
-                }
+                self.spend(*usage);
                 self.assistant(content, stop);
             }
             Event::Faulty { fault } => self.notice = Some(fault.clone()),
@@ -336,6 +340,10 @@ impl Fold {
 
     fn summarised(&mut self, usage: Option<Usage>) {
         self.summarising = false;
+        self.spend(usage);
+    }
+
+    fn spend(&mut self, usage: Option<Usage>) {
         if let Some(usage) = usage {
             self.turn.usage += usage;
         }
