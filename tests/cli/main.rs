@@ -6,6 +6,7 @@ mod config;
 mod formats;
 mod protocol;
 mod service;
+mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
 mod terminal;
