@@ -33,6 +33,8 @@ pub struct Limits {
     pub repeats_stopped: u32,
     /// Failing calls in a row, whatever they are, after which the turn wraps up.
     pub failures_in_row: u32,
+    /// How often a turn whose process died is taken over without getting any further before it is ended.
+    pub takeovers: u32,
     /// How long the wrap-up may take; after that the answer is composed without the model.
     pub wrap_up_time: Duration,
     /// The longest `Retry-After` that is waited for.
@@ -58,6 +60,7 @@ impl Default for Limits {
             repeats_refused: 5,
             repeats_stopped: 7,
             failures_in_row: 10,
+            takeovers: 3,
             wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),
             max_output_tokens: None,

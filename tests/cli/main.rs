@@ -7,6 +7,7 @@ mod formats;
 mod models;
 mod protocol;
 mod service;
+mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -40,7 +40,8 @@ pub trait SessionStore: Send + Sync {
     /// [`StoreError::FenceLost`] and [`StoreError::Moved`] say that the writer's picture is old: nothing was kept.
     fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()>;
 
-    /// Returns the records after `after`, in order; from the first with 0.
+    /// Returns the records after `after`, in order; from the first with 0. Where the medium is damaged, what stands before
+    /// is followed by a [`Record::lost`].
     fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>>;
 
     /// Creates a session from the records of another or of a file, owned by nobody. Its blobs are added by its owner.

@@ -96,3 +96,5 @@ macro_rules! suite {
 }
 
 suite!(memory, crate::medium::memory);
+#[cfg(feature = "sqlite")]
+suite!(sqlite, crate::medium::sqlite);
