@@ -83,8 +83,21 @@ pub(crate) enum Command {
     /// Look at kept sessions, go on with one, move it between machines
     #[command(subcommand)]
     Sessions(Sessions),
+    /// List models and what each can do
+    Models(ModelsArgs),
     /// Check config, workspace, tools and model
     Doctor,
+}
+
+/// What `models` takes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ModelsArgs {
+    /// List the models of this provider alone
+    pub(crate) provider: Option<String>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `run` takes.

@@ -32,6 +32,8 @@ pub(super) struct Service {
     connection: Connection,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
+    /// Its models as the settings name them.
+    pub(super) models: Vec<String>,
     /// How calls travel, where the settings say so.
     pub(super) protocol: Option<Protocol>,
 }
@@ -104,6 +106,7 @@ impl Service {
                 deployments: own.deployments,
             },
             model,
+            models: own.models,
             protocol: config.protocol.or(own.protocol),
         })
     }

@@ -4,6 +4,7 @@
 
 mod config;
 mod formats;
+mod models;
 mod protocol;
 mod service;
 mod sessions;

@@ -176,6 +176,17 @@ fn serve(
                 200,
                 json!({"object": "list", "data": [{"id": "m"}, {"id": "n"}]}),
             )
+        } else if path.ends_with("/api/tags") {
+            Answer::Status(
+                200,
+                json!({"models": [{"name": "small"}, {"name": "gemma2:2b"}]}),
+            )
+        } else if path.ends_with("/api/show") {
+            Answer::Status(
+                200,
+                json!({"details": {}, "capabilities": ["completion", "tools"],
+                    "model_info": {"llama.context_length": 4096}}),
+            )
         } else {
             seen.lock().expect("no test panics in it").push(request);
             script
