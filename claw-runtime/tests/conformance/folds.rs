@@ -130,6 +130,10 @@ fn samples() -> Vec<Event> {
             class: FailureClass::Overloaded,
             message: text(),
             retry_ms: Some(1000),
+            usage: Some(Usage {
+                input_tokens: 50,
+                ..Usage::default()
+            }),
         },
         Event::Assistant {
             content: vec![
@@ -204,11 +208,15 @@ fn event() -> impl Strategy<Value = Event> {
     (prop::sample::select(samples()), text).prop_map(|(event, text)| match event {
         Event::UserInput { .. } => crate::medium::said(&text),
         Event::ModelFailed {
-            class, retry_ms, ..
+            class,
+            retry_ms,
+            usage,
+            ..
         } => Event::ModelFailed {
             class,
             message: text,
             retry_ms,
+            usage,
         },
         Event::Assistant { usage, .. } => Event::Assistant {
             content: vec![ContentBlock::text(text.as_str())],
