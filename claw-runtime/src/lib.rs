@@ -19,6 +19,8 @@ pub mod provider;
 pub mod registry;
 pub mod schema;
 pub mod session;
+#[cfg(any(feature = "http", feature = "postgres"))]
+mod tls;
 pub mod tokens;
 pub mod tool;
 pub mod turn;

@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::exit::CODES;
 use super::sessions::Sessions;
 use super::tools::Tools;
-use crate::config::Sources;
+use crate::config::{Sources, Span};
 use crate::program::Program;
 
 /// An agent whose tools are functions.
@@ -113,6 +113,10 @@ pub(crate) struct RunArgs {
     /// Print the answer only
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Leave questions open for so long (90s, 5m, 1h), to be answered by `sessions answer`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) park: Option<Span>,
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,

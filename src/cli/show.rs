@@ -154,6 +154,9 @@ impl Observer for Show<'_> {
             } => self
                 .screen
                 .note(ASK, "! the model repeats itself; the turn is wrapped up"),
+            Event::Blocked { .. } => self.screen.note(ASK, "? a question is open"),
+            Event::Resumed { takeover: 0 } => {}
+            Event::Resumed { .. } => self.screen.note(ASK, "! an interrupted turn goes on"),
             Event::CancelRequested => self.screen.note(ASK, "! cancelled"),
             _ => {}
         }

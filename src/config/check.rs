@@ -137,7 +137,11 @@ const POLICY: &[(&str, Form)] = &[
     ("deny", Form::Value),
 ];
 
-const SESSIONS: &[(&str, Form)] = &[("store", Form::Value), ("file", Form::Value)];
+const SESSIONS: &[(&str, Form)] = &[
+    ("store", Form::Value),
+    ("file", Form::Value),
+    ("durability", Form::Value),
+];
 
 /// Checks one layer: syntax, keys, then types and values.
 pub(super) fn check(text: &str) -> Result<(), Fault> {

@@ -24,7 +24,9 @@ pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
 pub(crate) use trust::Untrusted;
-pub(crate) use value::{Address, EnvName, Profile, StoreKind, ThinkingConfig, WireFormat, Zone};
+pub(crate) use value::{
+    Address, Durability, EnvName, Profile, Span, StoreKind, ThinkingConfig, WireFormat, Zone,
+};
 
 /// Every setting, with what nobody set left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -64,6 +66,8 @@ pub(crate) struct SessionsConfig {
     pub(crate) store: Option<StoreKind>,
     /// The SQLite file.
     pub(crate) file: Option<PathBuf>,
+    /// What a kept event survives.
+    pub(crate) durability: Option<Durability>,
 }
 
 /// One service.

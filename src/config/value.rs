@@ -21,7 +21,9 @@ macro_rules! deserialize_from_str {
         }
     )*};
 }
-deserialize_from_str!(Address, EnvName, Profile, StoreKind, WireFormat, Zone);
+deserialize_from_str!(
+    Address, Durability, EnvName, Profile, StoreKind, WireFormat, Zone
+);
 
 /// An `http` or `https` address, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +122,34 @@ impl FromStr for StoreKind {
             "memory" => Ok(Self::Memory),
             _ => Err(format!(
                 "expected `sqlite` or `memory`, found {}",
+                quoted(text)
+            )),
+        }
+    }
+}
+
+/// What a kept event survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Power loss.
+    #[default]
+    Full,
+    /// A killed process.
+    Normal,
+    /// A killed process; power loss may damage the file.
+    Off,
+}
+
+impl FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Self::Full),
+            "normal" => Ok(Self::Normal),
+            "off" => Ok(Self::Off),
+            _ => Err(format!(
+                "expected `full`, `normal` or `off`, found {}",
                 quoted(text)
             )),
         }

@@ -3,17 +3,18 @@
 mod clock;
 mod driver;
 mod inbox;
+mod keep;
 mod live;
 mod recover;
 mod session;
 mod watch;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use recover::{Recover, Recovered};
-pub use session::{Canceller, Session};
+pub use session::{Canceller, Compaction, Session};
 pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
 use crate::dispatch::Abandoned;
@@ -60,10 +61,12 @@ struct Inner {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
-    must_call: bool,
     recover: Recover,
     clock: Clock,
+    must_call: bool,
     abandoned: Arc<Abandoned>,
+    /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
+    prompt_tokens: Arc<OnceLock<[u64; 2]>>,
 }
 
 /// Tells the milliseconds since the Unix epoch.
@@ -89,9 +92,9 @@ pub struct AgentBuilder {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
-    must_call: bool,
     recover: Recover,
     clock: Clock,
+    must_call: bool,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -164,9 +167,9 @@ impl Agent {
             store: Arc::new(MemoryStore::new()),
             workspace: None,
             protocol: None,
-            must_call: false,
             recover: Recover::default(),
             clock: Arc::new(wall_clock),
+            must_call: false,
         }
     }
 
@@ -341,12 +344,6 @@ impl AgentBuilder {
         self
     }
 
-    /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
-    pub fn must_call(mut self) -> Self {
-        self.must_call = true;
-        self
-    }
-
     /// Sets what becomes of an interrupted turn when its session is to run a new one.
     pub fn recover(mut self, recover: Recover) -> Self {
         self.recover = recover;
@@ -356,6 +353,12 @@ impl AgentBuilder {
     /// Sets the clock that questions expire by, in milliseconds since the Unix epoch; the system's when left out.
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
+    pub fn must_call(mut self) -> Self {
+        self.must_call = true;
         self
     }
 
@@ -397,10 +400,11 @@ impl AgentBuilder {
                 store: self.store,
                 workspace: self.workspace,
                 protocol: self.protocol,
-                must_call: self.must_call,
                 recover: self.recover,
                 clock: self.clock,
+                must_call: self.must_call,
                 abandoned: Arc::default(),
+                prompt_tokens: Arc::default(),
             }),
         };
         agent.check_calls()?;

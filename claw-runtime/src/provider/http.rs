@@ -1,15 +1,14 @@
 //! HTTP as every provider uses it: one pooled client, TLS made when first needed, two timers for an answer.
 
 use std::error::Error as _;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, Response, Url};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::failure::bounded;
 use super::{FailureClass, Progress, ProviderError};
+use crate::tls;
 
 /// How long an answer may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +40,9 @@ const DRAIN: Duration = Duration::from_millis(20);
 pub(crate) fn client(base: &Url, timeouts: &Timeouts) -> Result<Client, ProviderError> {
     let mut builder = Client::builder()
         .tls_backend_preconfigured(if base.scheme() == "https" {
-            tls()
+            tls::config()
         } else {
-            no_tls()
+            tls::trusting_nobody()
         })
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(timeouts.connect)
@@ -65,31 +64,6 @@ fn is_loopback(base: &Url) -> bool {
         || host
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Returns the TLS settings of all clients: reading the system's roots takes milliseconds, so once.
-fn tls() -> ClientConfig {
-    static TLS: OnceLock<ClientConfig> = OnceLock::new();
-    let config = TLS.get_or_init(|| {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        config(roots)
-    });
-    config.clone()
-}
-
-/// Returns TLS settings that trust nobody, for plain HTTP: they cost nothing.
-fn no_tls() -> ClientConfig {
-    config(RootCertStore::empty())
-}
-
-fn config(roots: RootCertStore) -> ClientConfig {
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring has the default protocol versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
 }
 
 /// Sends `request` and waits for the head of the answer.

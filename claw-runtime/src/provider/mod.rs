@@ -83,6 +83,11 @@ pub trait Provider: Send + Sync {
         Dialect::CANONICAL
     }
 
+    /// Returns how many tokens `model` reads, prompt and answer together, as far as it is declared.
+    fn window(&self, _model: &str) -> Option<u64> {
+        None
+    }
+
     /// Makes one attempt and returns the finished reply.
     ///
     /// The request is encoded before this returns; the future borrows nothing of it, so the conversation may go on
