@@ -90,7 +90,8 @@ impl Service {
             ))
             .hint("take it out: it is for `format = \"anthropic\"` and `format = \"gemini\"`"));
         }
-        let mut rules = known.map_or(Vec::new(), |known| abilities::known(known.name));
+        let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
+        let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
         rules.extend(own.rules());
         Ok(Self {
             connection: Connection {
