@@ -126,6 +126,10 @@ fn samples() -> Vec<Event> {
                 fault: text(),
             }),
         },
+        Event::Faulty { fault: text() },
+        Event::WrapUp {
+            reason: EndReason::Answered,
+        },
         Event::ModelFailed {
             class: FailureClass::Overloaded,
             message: text(),
