@@ -72,8 +72,8 @@ impl Connection {
                 thinking,
                 ..gemini::Options::COMMON
             })),
-            Format::Ollama => Arc::new(made!(Ollama)),
-            Format::DashScope => Arc::new(made!(DashScope)),
+            Format::Ollama => Arc::new(made!(Ollama).thinking(thinking)),
+            Format::DashScope => Arc::new(made!(DashScope).thinking(thinking)),
             _ => Arc::new(made!(OpenAiChat).quirks(quirks)),
         })
     }

@@ -83,12 +83,15 @@ impl Service {
             .map(|format| format.0)
             .or(known.map(|known| known.format));
         let format = format.unwrap_or_default();
-        let thinks = matches!(format, Format::Anthropic | Format::Gemini);
+        let thinks = matches!(
+            format,
+            Format::Anthropic | Format::Gemini | Format::Ollama | Format::DashScope
+        );
         if own.thinking.is_some() && !thinks {
             return Err(Failure::usage(format!(
                 "`providers.{name}.thinking` is set, and the service speaks another format"
             ))
-            .hint("take it out: it is for `format = \"anthropic\"` and `format = \"gemini\"`"));
+            .hint("take it out: it is for the formats anthropic, gemini, ollama and dashscope"));
         }
         let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
         let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
