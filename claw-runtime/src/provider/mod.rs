@@ -33,6 +33,7 @@ mod sse;
 mod surrogates;
 mod target;
 mod think;
+mod thinking;
 #[cfg(feature = "http")]
 mod wait;
 
@@ -63,6 +64,7 @@ pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
+pub use thinking::Thinking;
 
 use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
