@@ -45,12 +45,12 @@ pub(super) struct Host {
     news: broadcast::Sender<Arc<str>>,
 }
 
-/// Under which id, for how long, and what the database's clock said when.
+/// Under which id, until when, and what the database's clock said at the latest when that was heard.
 #[derive(Clone, Copy)]
 struct Standing {
     id: i64,
     until: Instant,
-    asked: Instant,
+    heard: Instant,
     clock_ms: u64,
 }
 
@@ -83,12 +83,13 @@ impl Host {
         self.standing().id
     }
 
-    /// Returns the time of the database's clock, in milliseconds since the Unix epoch.
+    /// Returns the time of the database's clock, in milliseconds since the Unix epoch; behind it by the way its last answer
+    /// took.
     pub(super) fn now_ms(&self) -> u64 {
         let Standing {
-            asked, clock_ms, ..
+            heard, clock_ms, ..
         } = self.standing();
-        let since = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let since = u64::try_from(heard.elapsed().as_millis()).unwrap_or(u64::MAX);
         clock_ms.saturating_add(since)
     }
 
@@ -126,14 +127,12 @@ impl Host {
     /// Keeps the host's place until it is stopped, over however many connections.
     pub(super) async fn keep(&self, way: &Way, stop: &CancellationToken) {
         loop {
-            let serve = timeout(self.lease / 3, way.config.connect(way.tls.clone()));
-            let ended = tokio::select! {
-                connected = serve => match connected {
-                    Ok(Ok((client, connection))) => self.serve(client, connection, stop).await,
-                    Ok(Err(error)) => Err(error.into()),
-                    Err(_) => Err(Fault::Said("no connection in time".to_owned())),
-                },
-                () = stop.cancelled() => return,
+            // Also when it is stopped by now: only over a connection it can leave.
+            let connect = timeout(self.lease / 3, way.config.connect(way.tls.clone()));
+            let ended = match connect.await {
+                Ok(Ok((client, connection))) => self.serve(client, connection, stop).await,
+                Ok(Err(error)) => Err(error.into()),
+                Err(_) => Err(Fault::Said("no connection in time".to_owned())),
             };
             match ended {
                 Ok(()) => return,
@@ -205,7 +204,7 @@ impl Host {
             }
             self.standing.send_replace(renewed);
             // Late or hurried, it is the same.
-            let _ = timeout_at(renewed.asked + third, self.hurry.notified()).await;
+            let _ = timeout_at(renewed.until - third * 2, self.hurry.notified()).await;
         }
     }
 }
@@ -237,7 +236,7 @@ impl Standing {
         Ok(Self {
             id: row.try_get(0)?,
             until: asked + lease,
-            asked,
+            heard: Instant::now(),
             clock_ms: clock_ms.cast_unsigned(),
         })
     }
