@@ -28,7 +28,7 @@ async fn events_bear_the_time_of_the_database() {
     let database = server.database().await;
     let client = database.client().await;
     let clock = async || {
-        let now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        let now = "SELECT claw.now_ms()";
         let now: i64 = client.query_one(now, &[]).await.unwrap().get(0);
         u64::try_from(now).unwrap()
     };

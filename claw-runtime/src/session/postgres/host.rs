@@ -25,12 +25,12 @@ const RETRY: Duration = Duration::from_millis(250);
 const JOIN: &str = "INSERT INTO claw.hosts (name, expires, gone)
     SELECT $1 || coalesce(' at ' || host(inet_client_addr()), ''),
         clock_timestamp() + $2 * interval '1 ms', clock_timestamp() + $3 * interval '1 ms'
-    RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    RETURNING id, claw.now_ms()";
 /// Time that has run out is not renewed: somebody may have taken what it covered.
 const RENEW: &str = "UPDATE claw.hosts
     SET expires = clock_timestamp() + $2 * interval '1 ms', gone = clock_timestamp() + $3 * interval '1 ms'
     WHERE id = $1 AND expires > clock_timestamp()
-    RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    RETURNING id, claw.now_ms()";
 /// Sessions of a host that is not listed are free, so hosts need not be kept.
 const SWEEP: &str = "DELETE FROM claw.hosts WHERE gone < clock_timestamp() - interval '1 day'";
 const LEAVE: &str = "DELETE FROM claw.hosts WHERE id = $1";
@@ -83,14 +83,9 @@ impl Host {
         self.standing().id
     }
 
-    /// Returns the time of the database's clock, in milliseconds since the Unix epoch; behind it by the way its last answer
-    /// took.
+    /// Returns the time of the database's clock, in milliseconds since the Unix epoch; about as exact as an answer is quick.
     pub(super) fn now_ms(&self) -> u64 {
-        let Standing {
-            heard, clock_ms, ..
-        } = self.standing();
-        let since = u64::try_from(heard.elapsed().as_millis()).unwrap_or(u64::MAX);
-        clock_ms.saturating_add(since)
+        self.standing().now_ms()
     }
 
     /// Tells whether more than a third is left of the time that `id` stands for.
@@ -199,6 +194,7 @@ impl Host {
             let renewed = timeout(third, renewed)
                 .await
                 .map_err(|_| Fault::Said("a renewal was not answered in time".to_owned()))??;
+            let renewed = renewed.keeping_time_with(before);
             if renewed.id != before.id {
                 tracing::warn!("this host's time had run out: its sessions must be opened again");
             }
@@ -209,7 +205,25 @@ impl Host {
     }
 }
 
+/// A clock that is so far behind has been set, or ours runs faster.
+const SET_BACK: u64 = 1000;
+
 impl Standing {
+    /// Returns what the database's clock says now, at the earliest.
+    fn now_ms(&self) -> u64 {
+        let since = u64::try_from(self.heard.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.clock_ms.saturating_add(since)
+    }
+
+    /// Takes over what an earlier answer, which came faster, said of the clock: so time does not go back.
+    fn keeping_time_with(mut self, before: Self) -> Self {
+        let ahead = before.now_ms().saturating_sub(self.now_ms());
+        if (1..SET_BACK).contains(&ahead) {
+            (self.heard, self.clock_ms) = (before.heard, before.clock_ms);
+        }
+        self
+    }
+
     /// Renews the time of `id`, or begins a new one where there is none to renew.
     async fn new(
         client: &Client,
