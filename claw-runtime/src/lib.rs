@@ -10,6 +10,7 @@ pub mod digest;
 mod dispatch;
 pub mod event;
 pub mod fallback;
+mod glob;
 pub mod limits;
 pub mod message;
 pub mod nearest;

@@ -17,9 +17,10 @@ use super::run;
 use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
-use super::terminal::{BAD, DIM, Screen};
+use super::terminal::{BAD, DIM, Screen, columns};
 use super::{store, text, tools};
 use crate::program::Program;
+use claw_runtime::message::{Role, text_of};
 use claw_runtime::nearest::nearest;
 
 /// The longest line taken from a pipe.
@@ -32,7 +33,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "/model",
         "show the models, or go on with another: /model NAME",
     ),
-    ("/clear", "start a new conversation"),
+    ("/session", "show which session this is"),
+    ("/clear", "begin a new session; this one stays kept"),
     ("/exit", "leave (also Ctrl-D)"),
 ];
 
@@ -50,7 +52,7 @@ pub(crate) async fn chat(
     let agent = setup.agent(
         program.state,
         choice.clone(),
-        asker(signals.typed()),
+        asker(signals.typed(), None),
         store.clone(),
     )?;
     let mut chat = Chat {
@@ -73,8 +75,16 @@ pub(crate) async fn chat(
             ),
         );
     }
+    if !chat.session.messages().is_empty() {
+        chat.recall();
+    }
     let exit = chat.talk(&mut lines, &mut signals).await;
     lines.save();
+    if lines.on_terminal() && !args.ephemeral && !chat.session.messages().is_empty() {
+        let id = chat.session.id();
+        chat.screen
+            .note(DIM, &format!("`chat --session {id}` goes on with this"));
+    }
     exit
 }
 
@@ -127,6 +137,24 @@ impl Chat {
         }
     }
 
+    /// Reminds of where the conversation stands.
+    fn recall(&mut self) {
+        let messages = self.session.messages();
+        let id = self.session.id();
+        self.screen
+            .note(DIM, &format!("{id}, {} messages so far", messages.len()));
+        let said = |role| {
+            let last = messages.iter().rev().find(|message| message.role == role)?;
+            Some(text_of(&last.content)).filter(|text| !text.trim().is_empty())
+        };
+        for (mark, text) in [("› ", said(Role::User)), ("", said(Role::Assistant))] {
+            if let Some(text) = text {
+                let line = text::line(&text, 2 * columns());
+                self.screen.note(DIM, &format!("{mark}{line}"));
+            }
+        }
+    }
+
     fn last_or_ok(&self, lines: &Lines) -> Exit {
         if lines.on_terminal() {
             Exit::Answered
@@ -170,9 +198,24 @@ impl Chat {
                 self.screen.answer(&table);
             }
             "/model" => self.model(rest).await?,
+            "/session" => {
+                let line = format!(
+                    "{}: {} messages, {} tokens in, {} out\n",
+                    self.session.id(),
+                    self.session.messages().len(),
+                    self.session
+                        .view()
+                        .map_or(0, |view| view.usage().input_tokens),
+                    self.session
+                        .view()
+                        .map_or(0, |view| view.usage().output_tokens),
+                );
+                self.screen.answer(&line);
+            }
             "/clear" => {
                 self.session = self.agent.session(&store::new_id()).await?;
-                self.screen.note(DIM, "a new conversation");
+                let id = self.session.id();
+                self.screen.note(DIM, &format!("a new session: {id}"));
             }
             unknown => {
                 let names = COMMANDS.iter().map(|(name, _)| *name);

@@ -59,6 +59,12 @@ pub enum Unreadable {
         /// Where.
         seq: u64,
     },
+    /// The medium cannot give it.
+    #[error("event {seq} is lost: the medium it was kept on cannot give it")]
+    Lost {
+        /// Where.
+        seq: u64,
+    },
     /// Written by a newer claw.
     #[error(
         "event {seq} (`{kind}`) is written in version {version}; this program reads up to {VERSION}"
@@ -106,16 +112,25 @@ pub fn chain(
     hash.finalize().into()
 }
 
+/// Returns an event as it is kept.
+///
+/// # Errors
+///
+/// Fails when the event cannot be written as JSON, which no event of ours does.
+pub fn payload(event: &Event) -> Result<Vec<u8>, StoreError> {
+    serde_json::to_vec(event).map_err(|error| StoreError::Failed {
+        message: format!("the event `{}` cannot be written: {error}", event.kind()),
+    })
+}
+
 impl Record {
     /// Returns the record of an event that comes after a record with this hash.
     ///
     /// # Errors
     ///
-    /// Fails when the event cannot be written as JSON, which no event of ours does.
+    /// As [`payload`].
     pub fn new(before: &Hash, seq: u64, time_ms: u64, event: &Event) -> Result<Self, StoreError> {
-        let payload = serde_json::to_vec(event).map_err(|error| StoreError::Failed {
-            message: format!("the event `{}` cannot be written: {error}", event.kind()),
-        })?;
+        let payload = payload(event)?;
         Ok(Self::sealed(before, seq, time_ms, event.kind(), payload))
     }
 
@@ -128,6 +143,19 @@ impl Record {
             version: VERSION,
             hash: chain(before, seq, kind, VERSION, time_ms, &payload),
             payload,
+        }
+    }
+
+    /// Returns what stands for a record that the medium cannot give: one without a name, at which every reader stops with
+    /// [`Unreadable::Lost`].
+    pub fn lost(seq: u64) -> Self {
+        Self {
+            seq,
+            time_ms: 0,
+            kind: String::new(),
+            version: 0,
+            payload: Vec::new(),
+            hash: START,
         }
     }
 
@@ -197,6 +225,9 @@ pub fn follows(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadabl
             found: record.seq,
         });
     }
+    if record.kind.is_empty() {
+        return Err(Unreadable::Lost { seq });
+    }
     let Record {
         time_ms,
         kind,
@@ -264,6 +295,9 @@ mod tests {
         first_lost.remove(0);
         first_lost[0].seq = 1;
         assert_eq!(verify(&first_lost), Err(Unreadable::Hash { seq: 1 }));
+        let mut ungiven = records();
+        ungiven[1] = Record::lost(2);
+        assert_eq!(verify(&ungiven), Err(Unreadable::Lost { seq: 2 }));
     }
 
     #[test]

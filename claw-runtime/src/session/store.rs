@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::inbox::{Posted, Waiting};
 use super::record::{Record, Unreadable};
-use crate::event::Event;
+use crate::event::{Event, Purpose};
 
 /// The answer of a store.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -40,7 +40,8 @@ pub trait SessionStore: Send + Sync {
     /// [`StoreError::FenceLost`] and [`StoreError::Moved`] say that the writer's picture is old: nothing was kept.
     fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()>;
 
-    /// Returns the records after `after`, in order; from the first with 0.
+    /// Returns the records after `after`, in order; from the first with 0. Where the medium is damaged, what stands before
+    /// is followed by a [`Record::lost`].
     fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>>;
 
     /// Creates a session from the records of another or of a file, owned by nobody. Its blobs are added by its owner.
@@ -216,7 +217,12 @@ impl Phase {
 
     fn told(event: &Event) -> Option<Self> {
         match event {
-            Event::TurnEnd { .. } => Some(Self::Idle),
+            Event::TurnEnd { .. } | Event::Undone { .. } => Some(Self::Idle),
+            // A summary may be made between turns.
+            Event::ModelRequest {
+                purpose: Purpose::Summary,
+                ..
+            } => None,
             Event::Blocked { expires_ms, .. } => Some(Self::Parked {
                 until_ms: *expires_ms,
             }),

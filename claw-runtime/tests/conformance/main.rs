@@ -102,5 +102,7 @@ macro_rules! suite {
 }
 
 suite!(memory, crate::medium::memory);
+#[cfg(feature = "sqlite")]
+suite!(sqlite, crate::medium::sqlite);
 #[cfg(feature = "postgres")]
 suite!(postgres_store, crate::postgres::postgres);

@@ -41,6 +41,31 @@ pub(crate) async fn memory() -> Option<impl Medium> {
     Some(Memory(MemoryStore::new()))
 }
 
+/// A SQLite file in a folder of its own.
+#[cfg(feature = "sqlite")]
+pub(crate) async fn sqlite() -> Option<impl Medium> {
+    use claw_runtime::session::{SqliteOptions, SqliteStore};
+
+    struct Sqlite(tempfile::TempDir);
+    impl Sqlite {
+        fn store(&self, program: &str) -> SqliteStore {
+            SqliteStore::at(self.0.path().join("s.db"), SqliteOptions::new(program)).unwrap()
+        }
+    }
+    impl Medium for Sqlite {
+        fn host<'a>(&'a self, program: &'a str) -> BoxFuture<'a, Host> {
+            Box::pin(ready(Arc::new(self.store(program)) as Host))
+        }
+        fn blobs(&self) -> BoxFuture<'_, Option<usize>> {
+            let conn = rusqlite::Connection::open(self.0.path().join("s.db")).unwrap();
+            let count =
+                conn.query_row("SELECT count(*) FROM blobs", [], |row| row.get::<_, i64>(0));
+            Box::pin(ready(usize::try_from(count.unwrap()).ok()))
+        }
+    }
+    Some(Sqlite(tempfile::tempdir().unwrap()))
+}
+
 /// Begins a host of the program `p`.
 pub(crate) async fn host(medium: &dyn Medium) -> Host {
     medium.host("p").await
