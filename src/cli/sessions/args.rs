@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::config::Span;
+
 /// What `sessions` does. An ID may be shortened as long as it is the only one that begins so; `last` is the one used last.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -13,9 +15,18 @@ pub(crate) enum Sessions {
     Show(Show),
     /// Go on with a turn that was interrupted or waits for an answer
     Resume(Resume),
+    /// Answer what a session asks
+    Answer(Reply),
+    /// Say something to a session: to its running turn, or for when it goes on
+    Send(Send),
+    /// Stop the turn of a session, wherever it runs
+    Cancel {
+        /// The session
+        id: String,
+    },
     /// Begin a new session from some place of another
     Branch(Branch),
-    /// Take back the last turns; they stay in the journal
+    /// Take back the last turn, or the last compaction; it stays in the journal
     Undo(Undo),
     /// Write a session to a file, without loss
     Export(Export),
@@ -23,6 +34,8 @@ pub(crate) enum Sessions {
     Import(Import),
     /// Check that journals are whole, and what they hold
     Verify(Verify),
+    /// Play a session again from its journal: no model is asked, no tool is started
+    Replay(Replay),
     /// Delete sessions for good
     Delete(Delete),
 }
@@ -61,6 +74,37 @@ pub(crate) struct Resume {
     /// The session
     #[arg(default_value = "last")]
     pub(super) id: String,
+    /// Leave questions open for so long, to be answered by `sessions answer`
+    #[arg(long, value_name = "TIME")]
+    pub(super) park: Option<Span>,
+}
+
+/// What `sessions answer` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Reply {
+    /// The session
+    pub(super) id: String,
+    /// Let the call run
+    #[arg(long, conflicts_with = "no")]
+    pub(super) yes: bool,
+    /// Let the same call run for the rest of the session
+    #[arg(long, conflicts_with_all = ["yes", "no"])]
+    pub(super) session: bool,
+    /// Do not let it run
+    #[arg(long, required_unless_present_any = ["yes", "session"])]
+    pub(super) no: bool,
+}
+
+/// What `sessions send` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// The session
+    pub(super) id: String,
+    /// What to say; text piped in is appended
+    pub(super) text: Vec<String>,
+    /// Say it once, however often it is sent under this key
+    #[arg(long)]
+    pub(super) key: Option<String>,
 }
 
 /// What `sessions branch` takes.
@@ -83,9 +127,12 @@ pub(crate) struct Undo {
     /// The session
     #[arg(default_value = "last")]
     pub(super) id: String,
-    /// How many turns
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) turns: u32,
+    /// How many
+    #[arg(long = "times", short = 'n', value_name = "N", default_value_t = 1)]
+    pub(super) steps: u32,
+    /// Bring back what was taken back last
+    #[arg(long)]
+    pub(super) redo: bool,
 }
 
 /// What `sessions export` takes.
@@ -116,6 +163,20 @@ pub(crate) struct Verify {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// What `sessions replay` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The session
+    #[arg(default_value = "last")]
+    pub(super) id: String,
+    /// In its own time, long pauses shortened
+    #[arg(long)]
+    pub(super) pace: bool,
+    /// Print what each request sent, one JSON object a line
+    #[arg(long, conflicts_with = "pace")]
+    pub(super) requests: bool,
 }
 
 /// What `sessions delete` takes.
