@@ -192,6 +192,17 @@ fn ratios(_: &mut Criterion) {
         );
     }
 
+    let resume = cost(if quick { 1 } else { 10 }, || {
+        let events = runtime.block_on(journal::load(&sqlite, "s10000"));
+        let events = events.expect("a journal");
+        let view: View = events.iter().map(|stored| &stored.event).collect();
+        black_box(view.messages().len());
+    });
+    println!(
+        "resume of 10,000 events: {:.1?} of processor time",
+        resume.cpu
+    );
+
     let each = if quick { 2 } else { 200 };
     let alone = timed(|| {
         runtime.block_on(async {
