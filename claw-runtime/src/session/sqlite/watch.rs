@@ -106,7 +106,7 @@ impl Watch {
 }
 
 impl Look {
-    fn begin(path: &PathBuf) -> rusqlite::Result<Self> {
+    fn begin(path: &std::path::Path) -> rusqlite::Result<Self> {
         Ok(Self {
             conn: schema::reading(path)?,
             version: None,
