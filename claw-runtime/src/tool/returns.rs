@@ -222,14 +222,11 @@ pub const fn out<T, E>(_: &Result<T, E>) -> Out<T> {
 /// # Errors
 ///
 /// Fails as the tool did, and where its value has no form.
-pub fn convert<T, E: Failure, F: Form<T>>(
+pub fn convert<T, F: Form<T>>(
     form: F,
-    result: Result<T, E>,
+    result: Result<T, ToolError>,
 ) -> Result<ToolOutput, ToolError> {
-    match result {
-        Ok(value) => form.convert(value),
-        Err(error) => Err(error.tell()),
-    }
+    form.convert(result?)
 }
 
 /// Converts why a tool failed.

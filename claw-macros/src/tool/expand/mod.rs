@@ -322,10 +322,10 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
 /// Returns the conversion of what `call` returns.
 fn body(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
     // Located where the type of the result stands: that is what a result that cannot be converted is reported at.
+    let here = located(p, tool.returns);
     let result = Ident::new("result", Span::mixed_site().located_at(tool.returns));
-    let near = located(p, tool.returns);
-    let convert =
-        quote_spanned!(tool.returns=> #near::convert(#near::out(&#result).form(), #result));
-    let split = quote_spanned!(tool.returns=> let #result = #near::Returned(#call).split(););
-    quote!(#split #convert)
+    quote_spanned! {tool.returns=>
+        let #result = #here::Returned(#call).split().map_err(#here::failure);
+        #here::convert(#here::out(&#result).form(), #result)
+    }
 }
