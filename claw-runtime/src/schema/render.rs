@@ -257,6 +257,7 @@ impl Writer {
             }
             Kind::Number => {
                 self.out.push_str("\"type\":\"number\"");
+                self.slow |= bounds.multiple_of.is_some();
                 self.range(&bounds);
             }
             Kind::Boolean => self.out.push_str("\"type\":\"boolean\""),
