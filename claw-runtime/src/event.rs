@@ -55,6 +55,9 @@ pub enum Event {
         /// Why it is asked again, told to the model as a user message that only this request carries.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         re_ask: Option<ReAsk>,
+        /// What the answer is for.
+        #[serde(default, skip_serializing_if = "Purpose::is_answer")]
+        purpose: Purpose,
     },
     /// An attempt failed.
     ModelFailed {
@@ -65,6 +68,9 @@ pub enum Event {
         /// After how many milliseconds the same model is asked again; absent when it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_ms: Option<u64>,
+        /// Tokens spent on it, where the service told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// The model answered.
     Assistant {
@@ -77,6 +83,11 @@ pub enum Event {
         /// Whether the stream broke after something was shown; partial calls are dropped.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         incomplete: bool,
+    },
+    /// Beside the calls of the last reply stood what cannot be read as calls; told with the last result of the round.
+    Faulty {
+        /// What is wrong with it, for the model.
+        fault: String,
     },
     /// What policy and validation say of a call.
     Decision {
@@ -133,6 +144,64 @@ pub enum Event {
         /// Note, refuse or stop.
         verdict: GuardVerdict,
     },
+    /// The turn is to end: once its calls are answered, the model is asked for a last answer without calls.
+    WrapUp {
+        /// Why.
+        reason: EndReason,
+    },
+    /// A question about a call is open and the turn waits for it outside any process: its owner gave the session up.
+    Blocked {
+        /// The call's id.
+        call: String,
+        /// Digest of tool and exact arguments.
+        digest: String,
+        /// When the answer is no without anybody's word, in milliseconds since the Unix epoch.
+        expires_ms: u64,
+    },
+    /// A turn goes on whose owner died, or whose question was answered.
+    Resumed {
+        /// How often it was taken over without anything new in between, from 1; 0 after an answer.
+        takeover: u32,
+    },
+    /// The model's view became shorter. What is hidden stays in the journal.
+    Compacted {
+        /// The last event whose messages are hidden; 0 when none are.
+        through: u64,
+        /// What stands for the hidden messages; absent when they were dropped without a summary.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Results still in view whose text is kept as a blob from now on, with a reference in its place.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        elided: Vec<Elided>,
+        /// Why.
+        cause: Cause,
+        /// The conversation's estimated tokens before.
+        before: u64,
+        /// Its estimated tokens after.
+        after: u64,
+        /// What the summary cost, as far as told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// The view was to become shorter and stays as it was.
+    CompactionFailed {
+        /// Why.
+        message: String,
+        /// What was spent on it, as far as told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// The conversation is again what it was after an earlier event. What came between stays in the journal, and counts for
+    /// everything but the conversation: what was spent, what was allowed, what may have had its effect.
+    Undone {
+        /// The last event that counts. A place within a turn means the place before that turn's next step.
+        to: u64,
+    },
+    /// What the user said in an event stays in view, word for word, whatever is hidden around it.
+    Pinned {
+        /// The event.
+        seq: u64,
+    },
     /// Cancelling was asked for.
     CancelRequested,
     /// The turn is over.
@@ -144,6 +213,52 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Returns the event's name in the journal: `user_input`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UserInput { .. } => "user_input",
+            Self::ContextChanged { .. } => "context_changed",
+            Self::Learnt { .. } => "learnt",
+            Self::ModelRequest { .. } => "model_request",
+            Self::ModelFailed { .. } => "model_failed",
+            Self::Assistant { .. } => "assistant",
+            Self::Faulty { .. } => "faulty",
+            Self::Decision { .. } => "decision",
+            Self::ApprovalAsked { .. } => "approval_asked",
+            Self::Approval { .. } => "approval",
+            Self::Intent { .. } => "intent",
+            Self::Outcome { .. } => "outcome",
+            Self::Guard { .. } => "guard",
+            Self::WrapUp { .. } => "wrap_up",
+            Self::Blocked { .. } => "blocked",
+            Self::Resumed { .. } => "resumed",
+            Self::Compacted { .. } => "compacted",
+            Self::CompactionFailed { .. } => "compaction_failed",
+            Self::Undone { .. } => "undone",
+            Self::Pinned { .. } => "pinned",
+            Self::CancelRequested => "cancel_requested",
+            Self::TurnEnd { .. } => "turn_end",
+        }
+    }
+
+    /// Iterates over the digests of the blobs it refers to.
+    pub fn blobs(&self) -> impl Iterator<Item = &str> {
+        let (named, elided): (_, &[Elided]) = match self {
+            Self::ContextChanged { system, toolset } => ([Some(system), Some(toolset)], &[]),
+            Self::Outcome { blob, .. } => ([blob.as_ref(), None], &[]),
+            Self::Compacted { elided, .. } => ([None, None], elided),
+            _ => ([None, None], &[]),
+        };
+        let elided = elided.iter().map(|elided| &elided.digest);
+        named
+            .into_iter()
+            .flatten()
+            .chain(elided)
+            .map(String::as_str)
+    }
+}
+
 /// What can be learnt about an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -151,6 +266,53 @@ pub enum Event {
 pub enum Fact {
     /// The model refuses tool definitions; calls go through the prompt protocol.
     NoNativeTools,
+    /// The model reads at most so many tokens, prompt and answer together. The fact learnt last counts.
+    Window {
+        /// How many.
+        tokens: u64,
+    },
+}
+
+/// What the answer to a model request is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Purpose {
+    /// The conversation.
+    #[default]
+    Answer,
+    /// A summary that hides a part of the conversation; the conversation does not see request and answer.
+    Summary,
+}
+
+impl Purpose {
+    fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
+}
+
+/// Why a view became shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// The next request would nearly have filled the model's window.
+    Window,
+    /// The service said that the request was too long.
+    Overflow,
+    /// There were more messages than the settings allow.
+    Messages,
+    /// Somebody asked for it.
+    Asked,
+}
+
+/// A result whose text gives way to a reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elided {
+    /// The call's id.
+    pub call: String,
+    /// Digest of the whole text, which is a blob.
+    pub digest: String,
 }
 
 /// Why a model is asked again within a round.
@@ -217,6 +379,8 @@ pub enum Status {
     Cancelled,
     /// It panicked, and running it again is harmless.
     Panicked,
+    /// Its process ended while it ran, and it is not run again; running it again is harmless.
+    Crashed,
     /// It was started and may have had its effect; never repeated by claw.
     Unknown,
 }
@@ -281,6 +445,21 @@ pub enum EndReason {
     },
     /// Somebody cancelled it.
     Cancelled,
+    /// Its process ended before it did, and it was brought to an end instead of going on.
+    Interrupted {
+        /// How that came, in words.
+        message: String,
+    },
+    /// It has not ended: it waits for an answer to a question about a call, and goes on when that is posted. Never in a
+    /// journal.
+    Parked {
+        /// The call's id.
+        call: String,
+        /// Digest of tool and exact arguments, which an answer must name.
+        digest: String,
+        /// When the answer is no without anybody's word, in milliseconds since the Unix epoch.
+        expires_ms: u64,
+    },
     /// The journal could not be written; nothing was started that it does not hold.
     StoreFailed {
         /// What the store said.

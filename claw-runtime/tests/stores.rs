@@ -10,7 +10,10 @@ use claw_runtime::policy::Policy;
 use claw_runtime::provider::Scripted;
 use claw_runtime::provider::scripted::{calls, says};
 use claw_runtime::registry::Toolset;
-use claw_runtime::session::{Barrier, Lease, MemoryStore, SessionStore, StoreError, Stored, View};
+use claw_runtime::session::{
+    Append, Lease, MemoryStore, Parent, Posted, Query, Record, SessionInfo, SessionStore,
+    StoreError, StoreFuture, View, Waiting, journal,
+};
 use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -56,36 +59,57 @@ impl Failing {
 }
 
 impl SessionStore for Failing {
-    fn open<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<Lease, StoreError>> {
+    fn open<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Lease> {
         self.inner.open(session)
     }
-    fn append<'a>(
-        &'a self,
-        lease: &'a Lease,
-        events: &'a [Event],
-        barrier: Barrier,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(self.write(self.inner.append(lease, events, barrier)))
-    }
-    fn load<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
-        self.inner.load(session)
-    }
-    fn close(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn close(&self, lease: Lease) -> StoreFuture<'_, ()> {
         self.inner.close(lease)
     }
-    fn put_blob<'a>(
-        &'a self,
-        lease: &'a Lease,
-        bytes: &'a [u8],
-    ) -> BoxFuture<'a, Result<String, StoreError>> {
-        Box::pin(self.write(self.inner.put_blob(lease, bytes)))
+    fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()> {
+        Box::pin(self.write(self.inner.append(lease, append)))
     }
-    fn blob<'a>(
+    fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>> {
+        self.inner.records(session, after)
+    }
+    fn restore<'a>(
         &'a self,
         session: &'a str,
-        digest: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>> {
+        parent: Option<&'a Parent>,
+        records: &'a [Record],
+    ) -> StoreFuture<'a, ()> {
+        self.inner.restore(session, parent, records)
+    }
+    fn sessions<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<SessionInfo>> {
+        self.inner.sessions(query)
+    }
+    fn delete<'a>(&'a self, session: &'a str) -> StoreFuture<'a, ()> {
+        self.inner.delete(session)
+    }
+    fn put_blob<'a>(&'a self, lease: &'a Lease, bytes: &'a [u8]) -> StoreFuture<'a, String> {
+        Box::pin(self.write(self.inner.put_blob(lease, bytes)))
+    }
+    fn blob<'a>(&'a self, session: &'a str, digest: &'a str) -> StoreFuture<'a, Option<Arc<[u8]>>> {
         self.inner.blob(session, digest)
+    }
+    fn blobs<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Vec<String>> {
+        self.inner.blobs(session)
+    }
+    fn post<'a>(
+        &'a self,
+        session: &'a str,
+        key: &'a str,
+        input: &'a Posted,
+    ) -> StoreFuture<'a, bool> {
+        self.inner.post(session, key, input)
+    }
+    fn inbox<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, Vec<Waiting>> {
+        self.inner.inbox(lease)
+    }
+    fn posted<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, ()> {
+        self.inner.posted(lease)
+    }
+    fn count<'a>(&'a self, counter: &'a str, add: i64, most: u64) -> StoreFuture<'a, bool> {
+        self.inner.count(counter, add, most)
     }
 }
 
@@ -122,8 +146,8 @@ fn agent(store: Arc<dyn SessionStore>) -> (Agent, Arc<AtomicUsize>) {
     (agent, ran)
 }
 
-async fn journal(store: &dyn SessionStore) -> Vec<Event> {
-    let stored = store.load("s").await.unwrap();
+async fn events_of(store: &dyn SessionStore) -> Vec<Event> {
+    let stored = journal::load(store, "s").await.unwrap();
     assert!(stored.iter().zip(1..).all(|(event, seq)| event.seq == seq));
     stored.into_iter().map(|stored| stored.event).collect()
 }
@@ -143,7 +167,7 @@ async fn whichever_write_fails_nothing_runs_unnoted_and_the_session_goes_on() {
                 assert!(!outcome.text.is_empty(), "{fault:?} {nth}");
             }
         }
-        let events = journal(&*store).await;
+        let events = events_of(&*store).await;
         let intents = events
             .iter()
             .filter(|event| matches!(event, Event::Intent { .. }));
@@ -158,7 +182,7 @@ async fn whichever_write_fails_nothing_runs_unnoted_and_the_session_goes_on() {
                 outcome.text.ends_with("Done."),
                 "{fault:?} {nth}: {outcome:?}"
             );
-            let folded: View = journal(&*store).await.iter().collect();
+            let folded: View = events_of(&*store).await.iter().collect();
             // Whole views are too long to print.
             assert!(
                 session.view() == Some(&folded),
@@ -182,7 +206,7 @@ async fn an_owner_that_lost_its_session_starts_nothing_more() {
     let mut first = agent.session("s").await.unwrap();
     let mut second = agent.session("s").await.unwrap();
     assert_eq!(second.run("go").await.unwrap().text, "Done.");
-    let before = journal(&*store).await;
+    let before = events_of(&*store).await;
 
     // It knows the context from its own fold only, so the first write is a blob or an event.
     match first.run("go").await {
@@ -190,6 +214,6 @@ async fn an_owner_that_lost_its_session_starts_nothing_more() {
         Ok(outcome) => assert!(matches!(outcome.reason, EndReason::StoreFailed { .. })),
     }
     assert_eq!(ran.load(Ordering::SeqCst), 2);
-    assert_eq!(journal(&*store).await, before);
+    assert_eq!(events_of(&*store).await, before);
     assert_eq!(second.run("still yours?").await.unwrap().text, "Done.");
 }

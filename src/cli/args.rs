@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::exit::CODES;
+use super::sessions::Sessions;
 use super::tools::Tools;
-use crate::config::Sources;
+use crate::config::{Sources, Span};
 use crate::program::Program;
 
 /// An agent whose tools are functions.
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     #[arg(long, global = true)]
     no_stamp: bool,
 
+    /// Keep this session in memory only
+    #[arg(long, global = true)]
+    pub(crate) ephemeral: bool,
+
     /// Use colours: always, never, or on a terminal without NO_COLOR
     #[arg(
         long,
@@ -69,14 +74,30 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk with the agent (the default on a terminal)
-    Chat,
+    Chat(SessionArgs),
     /// Answer one prompt and exit
     Run(RunArgs),
     /// Look at the tools, or call one
     #[command(subcommand)]
     Tools(Tools),
+    /// Look at kept sessions, go on with one, move it between machines
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// List models and what each can do
+    Models(ModelsArgs),
     /// Check config, workspace, tools and model
     Doctor,
+}
+
+/// What `models` takes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ModelsArgs {
+    /// List the models of this provider alone
+    pub(crate) provider: Option<String>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `run` takes.
@@ -92,6 +113,25 @@ pub(crate) struct RunArgs {
     /// Print the answer only
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Leave questions open for so long (90s, 5m, 1h), to be answered by `sessions answer`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) park: Option<Span>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}
+
+/// Which session a turn belongs to: a new one when nothing is said.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct SessionArgs {
+    /// Go on with this session, or begin it; the beginning of an id will do
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue_last", "ephemeral"])]
+    pub(crate) session: Option<String>,
+
+    /// Go on with the session used last
+    #[arg(long = "continue", short = 'c', conflicts_with = "ephemeral")]
+    pub(crate) continue_last: bool,
 }
 
 /// When to use colours.

@@ -5,22 +5,24 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use claw_runtime::agent::{Agent, Session};
+use claw_runtime::agent::{Agent, Compaction, Session};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 
 use super::approve::asker;
-use super::args::{Args, folder};
+use super::args::{Args, SessionArgs, folder};
 use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::run;
 use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
-use super::terminal::{BAD, DIM, Screen};
-use super::{text, tools};
+use super::terminal::{BAD, DIM, Screen, columns};
+use super::{store, text, tools};
 use crate::program::Program;
+use claw_runtime::message::{Role, text_of};
 use claw_runtime::nearest::nearest;
+use claw_runtime::session::View;
 
 /// The longest line taken from a pipe.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -32,23 +34,38 @@ const COMMANDS: &[(&str, &str)] = &[
         "/model",
         "show the models, or go on with another: /model NAME",
     ),
-    ("/clear", "start a new conversation"),
+    ("/undo", "take the last turn or compaction back"),
+    ("/redo", "bring back what was taken back"),
+    ("/compact", "have the older part summarised now"),
+    ("/usage", "show what the session has used"),
+    ("/session", "show which session this is"),
+    ("/clear", "begin a new session; this one stays kept"),
     ("/exit", "leave (also Ctrl-D)"),
 ];
 
 /// Runs `chat`.
-pub(crate) async fn chat(program: Program, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn chat(
+    program: Program,
+    args: &Args,
+    which: &SessionArgs,
+) -> Result<Exit, Failure> {
     let setup = Setup::new(&program, args)?;
     let choice = model::choose(&setup.config, program.model).await?;
     let mut signals = Signals::new()?;
-    let agent = setup.agent(program.state, choice.clone(), asker(signals.typed()))?;
+    let store = store::open(program.name, &setup.config, args).await?;
+    let id = store::id(&*store, program.name, which).await?;
+    let agent = setup.agent(
+        program.state,
+        choice.clone(),
+        asker(signals.typed(), None),
+        store.clone(),
+    )?;
     let mut chat = Chat {
-        session: agent.session("chat-1").await?,
+        session: agent.session(&id).await?,
         agent,
         setup,
         choice,
         screen: Screen::new(false),
-        sessions: 1,
         last: Exit::Answered,
     };
     let mut lines = Lines::new()?;
@@ -63,8 +80,16 @@ pub(crate) async fn chat(program: Program, args: &Args) -> Result<Exit, Failure>
             ),
         );
     }
+    if !chat.session.messages().is_empty() {
+        chat.recall();
+    }
     let exit = chat.talk(&mut lines, &mut signals).await;
     lines.save();
+    if lines.on_terminal() && !args.ephemeral && !chat.session.messages().is_empty() {
+        let id = chat.session.id();
+        chat.screen
+            .note(DIM, &format!("`chat --session {id}` goes on with this"));
+    }
     exit
 }
 
@@ -74,7 +99,6 @@ struct Chat {
     session: Session,
     choice: Choice,
     screen: Screen,
-    sessions: u32,
     /// How the last turn ended; what a piped conversation ends with.
     last: Exit,
 }
@@ -105,7 +129,7 @@ impl Chat {
                     let leave = match command(line) {
                         Some(("/exit" | "/quit", _)) => return Ok(self.last_or_ok(lines)),
                         Some((command, rest)) => {
-                            self.command(command, rest).await?;
+                            self.command(command, rest, signals).await?;
                             None
                         }
                         None => self.turn(line, signals, lines.on_terminal()).await?,
@@ -114,6 +138,24 @@ impl Chat {
                         return Ok(exit);
                     }
                 }
+            }
+        }
+    }
+
+    /// Reminds of where the conversation stands.
+    fn recall(&mut self) {
+        let messages = self.session.messages();
+        let id = self.session.id();
+        self.screen
+            .note(DIM, &format!("{id}, {} messages so far", messages.len()));
+        let said = |role| {
+            let last = messages.iter().rev().find(|message| message.role == role)?;
+            Some(text_of(&last.content)).filter(|text| !text.trim().is_empty())
+        };
+        for (mark, text) in [("› ", said(Role::User)), ("", said(Role::Assistant))] {
+            if let Some(text) = text {
+                let line = text::line(&text, 2 * columns());
+                self.screen.note(DIM, &format!("{mark}{line}"));
             }
         }
     }
@@ -149,7 +191,40 @@ impl Chat {
         })
     }
 
-    async fn command(&mut self, command: &str, rest: &str) -> Result<(), Failure> {
+    async fn compact(&mut self, signals: &mut Signals) -> Result<(), Failure> {
+        let attempts = self.setup.limits.attempts;
+        let mut show = Show::new(&mut self.screen, self.agent.tools(), attempts);
+        let canceller = self.session.canceller();
+        let (result, _) = signals
+            .watch(&canceller, self.session.compact(&mut show))
+            .await;
+        show.close()?;
+        let text = match result.transpose()? {
+            Some(Compaction::Shorter { before, after }) => {
+                format!("from about {before} to about {after} tokens; `/undo` takes it back")
+            }
+            Some(Compaction::Failed { message }) => format!("it stays as it was: {message}"),
+            _ => "there is nothing to make shorter".to_owned(),
+        };
+        self.screen.note(DIM, &text);
+        Ok(())
+    }
+
+    fn usage(&mut self) {
+        let usage = self.session.view().map(View::usage).unwrap_or_default();
+        let line = format!(
+            "{} tokens in ({} of them cached), {} out ({} of them reasoning)\n",
+            usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens
+        );
+        self.screen.answer(&line);
+    }
+
+    async fn command(
+        &mut self,
+        command: &str,
+        rest: &str,
+        signals: &mut Signals,
+    ) -> Result<(), Failure> {
         match command {
             "/help" => {
                 for (name, about) in COMMANDS {
@@ -161,13 +236,34 @@ impl Chat {
                 self.screen.answer(&table);
             }
             "/model" => self.model(rest).await?,
+            "/session" => {
+                let line = format!(
+                    "{}: {} messages\n",
+                    self.session.id(),
+                    self.session.messages().len()
+                );
+                self.screen.answer(&line);
+            }
+            "/usage" => self.usage(),
+            "/undo" => {
+                let text = match self.session.undo().await? {
+                    true => "taken back; what its calls did is done",
+                    false => "there is nothing to take back",
+                };
+                self.screen.note(DIM, text);
+            }
+            "/redo" => {
+                let text = match self.session.redo().await? {
+                    true => "brought back",
+                    false => "nothing was taken back last",
+                };
+                self.screen.note(DIM, text);
+            }
+            "/compact" => self.compact(signals).await?,
             "/clear" => {
-                self.sessions += 1;
-                self.session = self
-                    .agent
-                    .session(&format!("chat-{}", self.sessions))
-                    .await?;
-                self.screen.note(DIM, "a new conversation");
+                self.session = self.agent.session(&store::new_id()).await?;
+                let id = self.session.id();
+                self.screen.note(DIM, &format!("a new session: {id}"));
             }
             unknown => {
                 let names = COMMANDS.iter().map(|(name, _)| *name);

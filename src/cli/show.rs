@@ -60,6 +60,12 @@ impl<'a> Show<'a> {
         self.close()
     }
 
+    /// Shows what the user said, where nobody has just typed it.
+    pub(crate) fn said(&mut self, text: &str) {
+        self.screen.end_answer();
+        self.screen.note(DIM, &format!("› {}", text.trim()));
+    }
+
     /// Ends the last line, whatever it holds.
     pub(crate) fn close(self) -> std::io::Result<()> {
         self.screen.end_answer();
@@ -130,6 +136,7 @@ impl Observer for Show<'_> {
                 class,
                 message,
                 retry_ms,
+                ..
             } => self.failed(&format!("{class}: {message}"), *retry_ms),
             Event::Assistant { content, .. } => {
                 self.failed = 0;
@@ -153,6 +160,9 @@ impl Observer for Show<'_> {
             } => self
                 .screen
                 .note(ASK, "! the model repeats itself; the turn is wrapped up"),
+            Event::Blocked { .. } => self.screen.note(ASK, "? a question is open"),
+            Event::Resumed { takeover: 0 } => {}
+            Event::Resumed { .. } => self.screen.note(ASK, "! an interrupted turn goes on"),
             Event::CancelRequested => self.screen.note(ASK, "! cancelled"),
             _ => {}
         }

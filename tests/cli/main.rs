@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config;
+mod formats;
+mod models;
 mod protocol;
 mod service;
+mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
 mod terminal;
@@ -12,6 +15,7 @@ mod tools;
 mod trust;
 mod turn;
 mod usage;
+mod vendors;
 
 use std::fs;
 use std::process::Output;

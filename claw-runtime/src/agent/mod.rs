@@ -2,14 +2,20 @@
 
 mod clock;
 mod driver;
+mod inbox;
+mod keep;
+mod live;
+mod recover;
 mod session;
 mod watch;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use session::{Canceller, Session};
-pub use watch::{Approval, ApprovalRequest, Nobody, Observer};
+pub use recover::{Recover, Recovered};
+pub use session::{Canceller, Compaction, Session};
+pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
 use crate::dispatch::Abandoned;
 use crate::event::Fact;
@@ -18,7 +24,7 @@ use crate::policy::Policy;
 use crate::provider::{Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
 use crate::schema::Coerce;
-use crate::session::{MemoryStore, SessionStore, StoreError, View};
+use crate::session::{MemoryStore, SessionStore, StoreError, Unreadable, View};
 use crate::tool::{StateMap, Tool, Tools, Workspace};
 
 /// A model, the tools it may use and the rules it works under. Cheap to clone; sessions share it.
@@ -55,8 +61,16 @@ struct Inner {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    recover: Recover,
+    clock: Clock,
+    must_call: bool,
     abandoned: Arc<Abandoned>,
+    /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
+    prompt_tokens: Arc<OnceLock<[u64; 2]>>,
 }
+
+/// Tells the milliseconds since the Unix epoch.
+type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 #[derive(Clone)]
 struct Model {
@@ -78,6 +92,9 @@ pub struct AgentBuilder {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    recover: Recover,
+    clock: Clock,
+    must_call: bool,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -95,12 +112,43 @@ pub enum AgentError {
         /// The model's name.
         model: String,
     },
+    /// A model can call tools neither natively nor by prompt, and the agent is to have none such.
+    #[error(
+        "model `{provider}:{model}` can call no tools, and this agent takes no such model: choose another one, or say \
+         otherwise in its capabilities"
+    )]
+    CannotCall {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
     /// The tools do not fit together.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// The session store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The session's journal is damaged.
+    #[error(
+        "session `{session}` is damaged: {fault}; its first {whole} events are whole: branch it there to go on"
+    )]
+    Damaged {
+        /// The session.
+        session: String,
+        /// How many events are whole, which is where to branch it.
+        whole: u64,
+        /// Where and how.
+        fault: Unreadable,
+    },
+    /// The session has a turn that was interrupted, and was not to be touched.
+    #[error(
+        "session `{session}` has an unfinished turn: resume it, or settle it, before a new one begins"
+    )]
+    Unfinished {
+        /// The session.
+        session: String,
+    },
 }
 
 impl Agent {
@@ -119,6 +167,9 @@ impl Agent {
             store: Arc::new(MemoryStore::new()),
             workspace: None,
             protocol: None,
+            recover: Recover::default(),
+            clock: Arc::new(wall_clock),
+            must_call: false,
         }
     }
 
@@ -126,8 +177,9 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Fails when the store does.
+    /// Fails when the store does, and when the agent [must call](AgentBuilder::must_call) and a model cannot.
     pub async fn session(&self, id: &str) -> Result<Session, AgentError> {
+        self.check_calls()?;
         Session::open(self.clone(), id).await
     }
 
@@ -152,6 +204,21 @@ impl Agent {
         }
     }
 
+    /// Refuses a model that can call neither natively nor by prompt, where the agent must call.
+    fn check_calls(&self) -> Result<(), AgentError> {
+        let cannot = |model: &&Model| {
+            let capabilities = model.provider.capabilities(&model.name);
+            !capabilities.native_tools && !capabilities.prompt_tools
+        };
+        match self.inner.models.iter().find(cannot) {
+            Some(model) if self.inner.must_call => Err(AgentError::CannotCall {
+                provider: model.provider.name().to_owned(),
+                model: model.name.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools
@@ -166,11 +233,13 @@ impl Agent {
             .iter()
             .map(|Model { provider, name }| {
                 let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
-                let native = provider.capabilities(name).native_tools && !learnt;
-                let fitting = if native || inner.tools.is_empty() {
+                let capabilities = provider.capabilities(name);
+                let fitting = if (capabilities.native_tools && !learnt) || inner.tools.is_empty() {
                     Protocol::Native
-                } else {
+                } else if capabilities.prompt_tools {
                     Protocol::Prompt
+                } else {
+                    Protocol::Chat
                 };
                 Arc::new(Target {
                     provider: provider.name().to_owned(),
@@ -275,11 +344,29 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets what becomes of an interrupted turn when its session is to run a new one.
+    pub fn recover(mut self, recover: Recover) -> Self {
+        self.recover = recover;
+        self
+    }
+
+    /// Sets the clock that questions expire by, in milliseconds since the Unix epoch; the system's when left out.
+    pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
+    pub fn must_call(mut self) -> Self {
+        self.must_call = true;
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
     ///
-    /// Fails without a model, when two models are named alike, for the journal names a model and so must find it, when two
+    /// Fails without a model, with one that cannot call where the agent [must](Self::must_call), when two models are named alike, for the journal names a model and so must find it, when two
     /// tools have one name, and when a tool misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
@@ -300,7 +387,7 @@ impl AgentBuilder {
         let tools = self.tools.with(self.more)?;
         let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
-        Ok(Agent {
+        let agent = Agent {
             inner: Arc::new(Inner {
                 models: self.models,
                 tools,
@@ -313,8 +400,21 @@ impl AgentBuilder {
                 store: self.store,
                 workspace: self.workspace,
                 protocol: self.protocol,
+                recover: self.recover,
+                clock: self.clock,
+                must_call: self.must_call,
                 abandoned: Arc::default(),
+                prompt_tokens: Arc::default(),
             }),
-        })
+        };
+        agent.check_calls()?;
+        Ok(agent)
     }
+}
+
+fn wall_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }

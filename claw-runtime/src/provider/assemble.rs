@@ -15,7 +15,6 @@ pub(crate) struct Assembler {
     parts: Vec<Part>,
     calls: Calls,
     think: Splitter,
-    opaque: Vec<ContentBlock>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
 }
@@ -25,6 +24,7 @@ enum Part {
     Text(String),
     Reasoning(String),
     Call(usize),
+    Opaque(ContentBlock),
 }
 
 impl Assembler {
@@ -55,14 +55,24 @@ impl Assembler {
         self.calls.len()
     }
 
-    /// Takes a part that goes back to the same model as it came.
+    /// Takes a part that goes back to the same model as it came, in its place among the others.
     pub(crate) fn opaque(&mut self, block: ContentBlock) {
-        self.opaque.push(block);
+        self.parts.push(Part::Opaque(block));
+    }
+
+    /// Keeps what follows apart from the text before it.
+    pub(crate) fn split(&mut self) {
+        self.parts.push(Part::Text(String::new()));
     }
 
     /// Takes the tokens spent; the last word counts.
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
+    }
+
+    /// Returns the tokens spent, as far as they are known.
+    pub(crate) fn spent(&self) -> Option<Usage> {
+        self.usage
     }
 
     /// Takes the service's word for why the model stopped; the last one counts.
@@ -89,8 +99,10 @@ impl Assembler {
     /// Returns the reply.
     pub(crate) fn finish(mut self, sink: &mut dyn DeltaSink) -> Result<Reply, ProviderError> {
         self.flush(sink);
-        let Some(mut calls) = self.calls.finish() else {
+        let at_limit = self.stop == Some(StopReason::Length);
+        let Some(mut calls) = self.calls.finish(at_limit) else {
             return Err(ProviderError {
+                usage: self.usage,
                 partial: self.parts.into_iter().filter_map(Part::into_said).collect(),
                 ..ProviderError::new(
                     FailureClass::MalformedCall,
@@ -98,7 +110,7 @@ impl Assembler {
                 )
             });
         };
-        let mut content = self.opaque;
+        let mut content = Vec::new();
         let mut cut_calls = Vec::new();
         let mut has_calls = false;
         for part in self.parts {
@@ -111,6 +123,7 @@ impl Assembler {
                     Some(Outcome::Cut(call)) => cut_calls.push(call),
                     None => {}
                 },
+                Part::Opaque(block) => content.push(block),
                 said => content.extend(said.into_said()),
             }
         }
@@ -122,7 +135,8 @@ impl Assembler {
         })
     }
 
-    fn flush(&mut self, sink: &mut dyn DeltaSink) {
+    /// Hands over text that was held back because it might have been a tag: something else follows.
+    pub(crate) fn flush(&mut self, sink: &mut dyn DeltaSink) {
         let parts = &mut self.parts;
         self.think
             .finish(&mut |kind, piece| add(parts, kind, piece, sink));

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+
+use super::ToolError;
 
 /// What a running call can ask about itself and its session. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolContext {
     call: Arc<CallInfo>,
+    outputs: Option<Outputs>,
 }
 
 /// What the driver hands to one call.
@@ -32,6 +36,10 @@ pub struct CallInfo {
     pub progress: Option<Progress>,
 }
 
+/// Reads what a session keeps under a digest.
+pub type Outputs =
+    Arc<dyn Fn(String) -> BoxFuture<'static, Result<Option<Arc<[u8]>>, ToolError>> + Send + Sync>;
+
 /// Takes one line of progress of a running call.
 pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -40,6 +48,27 @@ impl ToolContext {
     pub fn new(call: CallInfo) -> Self {
         Self {
             call: Arc::new(call),
+            outputs: None,
+        }
+    }
+
+    /// Lets the call read outputs that its session keeps whole.
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: Outputs) -> Self {
+        self.outputs = Some(outputs);
+        self
+    }
+
+    /// Returns the bytes that the session keeps under `digest`: the whole of an output that had to be cut, or that was put
+    /// aside later. `None` when this session keeps nothing of that name; another session's outputs are none of its own.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the session store does.
+    pub async fn output(&self, digest: &str) -> Result<Option<Arc<[u8]>>, ToolError> {
+        match &self.outputs {
+            Some(outputs) => outputs(digest.to_owned()).await,
+            None => Ok(None),
         }
     }
 
@@ -150,6 +179,7 @@ impl std::fmt::Debug for StateMap {
 pub struct Workspace {
     path: PathBuf,
     dir: std::fs::File,
+    closed: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -162,7 +192,40 @@ impl Workspace {
         let path = path.into().canonicalize()?;
         std::fs::read_dir(&path)?;
         let dir = std::fs::File::open(&path)?;
-        Ok(Self { path, dir })
+        Ok(Self {
+            path,
+            dir,
+            closed: None,
+        })
+    }
+
+    /// Closes everything whose path begins with that of `file` to tools that work on files: a database and what stands
+    /// beside it, for an agent must not edit its own sessions. Outside the workspace they are out of reach anyway.
+    pub fn close(mut self, file: &Path) -> Self {
+        // The folder may be there before the file is.
+        let full = file.canonicalize().or_else(|_| {
+            let (folder, name) = (file.parent(), file.file_name());
+            let folder = folder.ok_or(std::io::ErrorKind::NotFound)?;
+            Ok::<_, std::io::Error>(folder.canonicalize()?.join(name.unwrap_or_default()))
+        });
+        let full = full.unwrap_or_else(|_| file.to_owned());
+        self.closed = full.starts_with(&self.path).then_some(full);
+        self
+    }
+
+    /// Tells whether a path, absolute and without links, is closed.
+    pub fn is_closed(&self, path: &Path) -> bool {
+        let begins = |closed: &PathBuf| {
+            let (path, closed) = (path.as_os_str(), closed.as_os_str());
+            path.as_encoded_bytes()
+                .starts_with(closed.as_encoded_bytes())
+        };
+        self.closed.as_ref().is_some_and(begins)
+    }
+
+    /// Tells whether anything in it is closed.
+    pub fn has_closed(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// Returns the folder's absolute path.

@@ -6,12 +6,15 @@
 mod approval;
 mod calls;
 mod canonical;
+mod compact;
 mod end;
 mod gate;
 mod guard;
 mod ids;
 mod outbox;
+mod past;
 mod paths;
+mod recover;
 mod reply;
 mod request;
 mod round;
@@ -22,9 +25,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use compact::{Room, SummaryRequest};
 use end::Tally;
 use guard::Guard;
 use outbox::Outbox;
+use recover::{Interrupted, Parked};
 use request::Asking;
 use round::Round;
 
@@ -51,6 +56,8 @@ pub struct Setup {
     pub coerce: Coerce,
     /// Whom to ask, in order; the next one is tried when one keeps failing.
     pub targets: Vec<Arc<Target>>,
+    /// The room each of them has; assumed where there is none.
+    pub room: Vec<Room>,
     /// Digest of the system prompt.
     pub system: String,
     /// Seed of the retry jitter, so that the machine itself has no randomness.
@@ -82,12 +89,22 @@ pub struct Turn {
     tally: Tally,
     /// Why the turn wraps up after this round.
     stop: Option<EndReason>,
+    /// Why the turn ends after this round without the model being asked again.
+    ending: Option<EndReason>,
+    /// A question that left its process with the turn.
+    parked: Option<Parked>,
+    /// Whether the turn still rests on that question, so that its journal says so.
+    asleep: bool,
     /// Whether something was said that no request has carried yet.
     unread: bool,
     /// Whether the last round went on with a broken answer.
     continued: bool,
     /// The beginning of an answer that goes on in this round.
     begun: String,
+    /// Whether a summary could not be made, so that none is tried again unless it must be.
+    no_summary: bool,
+    /// Whether this is no turn but a compaction between turns.
+    only_compacts: bool,
 }
 
 #[derive(Debug)]
@@ -98,6 +115,8 @@ enum Phase {
     Asking(Asking),
     /// The calls of a round are decided on and run.
     Calling(Round),
+    /// The process of the turn ended; it is to be picked up.
+    Interrupted(Box<Interrupted>),
     /// The turn is over; nothing counts any more.
     Finished,
 }
@@ -122,9 +141,14 @@ impl Turn {
             guard: Guard::default(),
             tally: Tally::default(),
             stop: None,
+            ending: None,
+            parked: None,
+            asleep: false,
             unread: false,
             continued: false,
             begun: String::new(),
+            no_summary: false,
+            only_compacts: false,
         }
     }
 
@@ -140,6 +164,7 @@ impl Turn {
                 for event in self.due.take().iter().flat_map(|due| due.iter()) {
                     self.view.apply(event);
                 }
+                self.compact_due();
             }
             Input::AppendFailed { message } => {
                 if self.due.take().is_some() {
@@ -149,13 +174,6 @@ impl Turn {
             input => self.inbox.push_back(input),
         }
         while self.due.is_none() {
-            let Some(input) = self.inbox.pop_front() else {
-                return Step {
-                    commands: std::mem::take(&mut self.out.commands),
-                    ..Step::default()
-                };
-            };
-            self.take(input);
             if let Some((append, barrier)) = self.out.flush() {
                 let append: Arc<[Event]> = append.into();
                 self.due = Some(append.clone());
@@ -165,6 +183,13 @@ impl Turn {
                     commands: Vec::new(),
                 };
             }
+            let Some(input) = self.inbox.pop_front() else {
+                return Step {
+                    commands: std::mem::take(&mut self.out.commands),
+                    ..Step::default()
+                };
+            };
+            self.take(input);
         }
         Step::default()
     }
@@ -189,7 +214,18 @@ impl Turn {
                 answer,
             } => self.approval(&call, digest, answer),
             Input::Posted { key, content } => self.posted(key, content),
+            Input::Said { key, content } => self.said_before(key, content),
+            Input::Parked {
+                call,
+                digest,
+                expires_ms,
+            } => self.park(&call, &digest, expires_ms),
+            Input::NotDone { call } => self.not_done(&call),
+            Input::Resume { now_ms } => self.pick_up(Some(now_ms)),
+            Input::Settle => self.pick_up(None),
+            Input::Lost { message } => self.store_failed(message),
             Input::Cancel => self.cancel(),
+            Input::Compact => self.compact(),
             Input::Fired(timer) => self.fired(timer),
             // Taken by `step`: they are about the append, not about the turn.
             Input::Appended | Input::AppendFailed { .. } => {}
@@ -208,12 +244,27 @@ impl Turn {
             }
             self.begin();
         } else if !known {
+            self.wake();
             self.out.durable(Event::UserInput { key, content });
             self.unread = true;
         }
     }
 
+    /// Takes what was said before the turn begins.
+    fn said_before(&mut self, key: String, content: Vec<ContentBlock>) {
+        if matches!(self.phase, Phase::Idle) && !self.view.has_key(&key) {
+            self.out.durable(Event::UserInput { key, content });
+        }
+    }
+
     fn begin(&mut self) {
+        self.tell_context();
+        self.arm_active_time(self.setup.limits.active_time);
+        self.next_round();
+    }
+
+    /// Journals what stands before the conversation, when that changed.
+    fn tell_context(&mut self) {
         let context = (self.setup.system.as_str(), self.setup.tools.digest());
         if self.view.context() != Some(context) {
             self.out.event(Event::ContextChanged {
@@ -221,8 +272,11 @@ impl Turn {
                 toolset: context.1.to_owned(),
             });
         }
-        self.arm_active_time(self.setup.limits.active_time);
-        self.next_round();
+    }
+
+    /// Returns the active time so far.
+    pub fn active(&self) -> Millis {
+        self.now
     }
 
     /// Returns the session as folded so far, appended events included.
@@ -287,8 +341,43 @@ pub enum Input {
         /// What was said.
         content: Vec<ContentBlock>,
     },
+    /// Somebody said something before the turn begins with an [`Input::Posted`].
+    Said {
+        /// Idempotency key.
+        key: String,
+        /// What was said.
+        content: Vec<ContentBlock>,
+    },
+    /// Nobody is here to answer; somebody may answer until then.
+    Parked {
+        /// The call's id.
+        call: String,
+        /// The digest that was asked about.
+        digest: String,
+        /// When the answer is no, in milliseconds since the Unix epoch; an earlier word on the same question counts.
+        expires_ms: u64,
+    },
+    /// A call of which that was unknown did not take effect, and may be made again.
+    NotDone {
+        /// The call's id.
+        call: String,
+    },
+    /// Goes on with an interrupted turn; see [`Turn::resume`].
+    Resume {
+        /// What the wall clock shows, in milliseconds since the Unix epoch: questions expire by it.
+        now_ms: u64,
+    },
+    /// Brings an interrupted turn to an end: what can be known of its calls is found out, nothing new is started.
+    Settle,
+    /// The session is about to be lost to another host: what runs is stopped.
+    Lost {
+        /// What the store says.
+        message: String,
+    },
     /// Stop.
     Cancel,
+    /// Make the conversation shorter, and do nothing else: instead of the first input, between turns.
+    Compact,
     /// A timer ran out.
     Fired(Timer),
 }
@@ -321,6 +410,17 @@ pub enum Command {
         /// The call's id.
         call: String,
         /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: ValidArguments,
+        /// When to give up.
+        timeout: Duration,
+    },
+    /// Find out what became of a call whose outcome was lost; answer with [`Input::Outcome`] or [`Input::NotDone`].
+    Reconcile {
+        /// The call's id.
+        call: String,
+        /// The tool, which has a [`Reconcile`](crate::tool::Reconcile).
         tool: String,
         /// Its arguments.
         arguments: ValidArguments,

@@ -24,8 +24,19 @@ impl Outbox {
         self.durable = true;
     }
 
+    /// Returns what is about to be appended.
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     pub(super) fn command(&mut self, command: Command) {
         self.commands.push(command);
+    }
+
+    /// Drops the events of this step: what they say is journaled already.
+    pub(super) fn forget(&mut self) {
+        self.events.clear();
+        self.durable = false;
     }
 
     /// Takes a call back that the driver was not yet told to run.
