@@ -1,7 +1,7 @@
 //! Events as a store keeps them: what is written is what is read.
 #![allow(clippy::unwrap_used)]
 
-use claw_runtime::event::{Event, ReAsk};
+use claw_runtime::event::{Event, Purpose, ReAsk};
 use claw_runtime::message::{ContentBlock, Image, StopReason, ToolCall, ToolResult, Usage};
 use claw_runtime::provider::{Protocol, Target, ToolChoice};
 use proptest::prelude::*;
@@ -105,7 +105,8 @@ fn event() -> impl Strategy<Value = Event> {
             attempt: 1,
             target: target.into(),
             tool_choice: ToolChoice::None,
-            re_ask
+            re_ask,
+            purpose: Purpose::Answer,
         }),
     ]
 }

@@ -6,6 +6,7 @@
 //! - `fs`: [`fs::read_file`], [`fs::read_many`], [`fs::write_file`], [`fs::edit_file`], [`fs::list_dir`].
 //! - `search`: [`search::glob`], [`search::grep`].
 //! - `exec`: [`exec::exec`].
+//! - `output`: [`output::read_output`].
 //! - `time`: [`time::now`].
 //!
 //! Paths resolve beneath the workspace of the call and never leave it, whatever the model writes and wherever links point.
@@ -19,6 +20,8 @@ extern crate claw_runtime as claw;
 pub mod exec;
 #[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "output")]
+pub mod output;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "time")]
@@ -30,7 +33,7 @@ mod beneath;
 mod walk;
 
 /// How many characters of output a call gives at most; below the limit at which the runtime would cut it unseen.
-#[cfg(feature = "fs")]
+#[cfg(any(feature = "fs", feature = "output"))]
 const PAGE: usize = 10_000;
 
 /// Says that the turn was cancelled.

@@ -14,10 +14,11 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
 use super::inbox::Given;
+use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
-use super::{Agent, AgentError, ApprovalRequest, Inner, Observer, inbox};
+use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
 use crate::dialect::{Dialect, Offer};
-use crate::dispatch::{self, Ended, Finished, Job};
+use crate::dispatch::{self, Ended, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
@@ -26,8 +27,9 @@ use crate::provider::{
     ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError, View};
+use crate::tokens;
 use crate::tool::{CallInfo, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Millis, Setup, Turn};
+use crate::turn::{Command, Input, Millis, Room, Setup, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
@@ -36,6 +38,30 @@ const PROGRESS_LINES: usize = 64;
 const WOKEN: Duration = Duration::from_millis(200);
 
 impl Agent {
+    /// Returns the room each model has for a conversation.
+    fn rooms(&self, view: &View) -> Vec<Room> {
+        let inner = &self.inner;
+        let [native, prompted] = *inner.prompt_tokens.get_or_init(|| {
+            let prompt = fallback::system(&inner.system, &inner.tools);
+            let system = tokens::estimate(&inner.system);
+            [
+                system + tokens::of_tools(&inner.tools),
+                tokens::estimate(&prompt),
+            ]
+        });
+        let targets = self.targets(view);
+        let models = inner.models.iter().zip(targets);
+        models
+            .map(|(model, target)| Room {
+                window: model.provider.window(&model.name),
+                prompt: match target.protocol {
+                    Protocol::Prompt => prompted,
+                    _ => native,
+                },
+            })
+            .collect()
+    }
+
     pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
         let inner = &self.inner;
         let seed = lease
@@ -48,30 +74,11 @@ impl Agent {
             limits: inner.limits.clone(),
             coerce: inner.coerce,
             targets: self.targets(view),
+            room: self.rooms(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
         }
     }
-}
-
-/// Keeps the system prompt and the tool definitions as blobs, before an event names their digests.
-pub(super) async fn keep_context(
-    agent: &Agent,
-    lease: &Lease,
-    view: &View,
-) -> Result<(), AgentError> {
-    let inner = &agent.inner;
-    let known = view.context();
-    if known.is_none_or(|(system, _)| system != crate::digest::of(inner.system.as_bytes())) {
-        inner.store.put_blob(lease, inner.system.as_bytes()).await?;
-    }
-    if known.is_none_or(|(_, toolset)| toolset != inner.tools.digest()) {
-        inner
-            .store
-            .put_blob(lease, inner.tools.definitions().as_bytes())
-            .await?;
-    }
-    Ok(())
 }
 
 /// A turn to drive, in a session whose last event is `head`.
@@ -116,16 +123,23 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
                 barrier: step.barrier.unwrap_or(Barrier::Buffered),
                 taken: &std::mem::take(&mut taken),
             };
-            let kept = agent.store.append(lease, append).await;
+            let appended = match keep_elided(agent, lease, turn.view(), &step.append).await {
+                Ok(()) => agent.store.append(lease, append).await,
+                Err(error) => Err(error),
+            };
             if ignored {
-                if let Err(error) = kept {
+                if let Err(error) = appended {
                     tracing::warn!(%error, "an ignored message stays in the inbox");
                 }
                 break;
             }
-            let next = match kept {
+            let next = match appended {
                 Ok(()) => {
                     head += step.append.len() as u64;
+                    let is_shorter = |event: &Event| matches!(event, Event::Compacted { .. });
+                    if step.append.iter().any(is_shorter) {
+                        kept.clear();
+                    }
                     work.appended(&step.append);
                     Input::Appended
                 }
@@ -322,14 +336,16 @@ impl<'r> Work<'r> {
             self.ready.push_back(Input::Failed(error).into());
             return;
         };
-        let prompted = target.protocol == Protocol::Prompt;
-        let offered = target.protocol == Protocol::Native && !agent.tools.is_empty();
+        let summary = turn.summary_request();
+        let prompted = target.protocol == Protocol::Prompt && summary.is_none();
+        let offered =
+            target.protocol == Protocol::Native && !agent.tools.is_empty() && summary.is_none();
         let capabilities = model.provider.capabilities(&model.name);
         let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
         let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
         self.offer = offered.then(|| agent.tools.offer(dialect));
         // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
-        self.live = streams && !prompted;
+        self.live = streams && !prompted && summary.is_none();
         self.watch.shown.store(false, Ordering::Relaxed);
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, self.live) {
             (false, _) => None,
@@ -339,27 +355,34 @@ impl<'r> Work<'r> {
             })),
             (true, false) => Some(Box::new(Unseen)),
         };
-        let messages = turn.request_messages();
-        let (system, messages) = match prompted {
-            true => (
+        let (system, messages) = match &summary {
+            Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
+            None if prompted => (
                 fallback::system(&agent.system, &agent.tools).into(),
-                fallback::messages(&messages).into(),
+                fallback::messages(&turn.request_messages()).into(),
             ),
-            false => (std::borrow::Cow::Borrowed(&*agent.system), messages),
+            None => (
+                std::borrow::Cow::Borrowed(&*agent.system),
+                turn.request_messages(),
+            ),
+        };
+        let max_output_tokens = match &summary {
+            Some(summary) => Some(summary.max_output_tokens),
+            None => agent.limits.max_output_tokens,
         };
         let request = Request {
             model: &model.name,
             system: &system,
             messages: &messages,
             // Under the prompt protocol the conversation is rendered anew each time.
-            history: (!prompted).then(|| History {
+            history: (!prompted && summary.is_none()).then(|| History {
                 settled: turn.view().settled(),
                 kept: self.kept,
             }),
             tools: offered.then_some(&agent.tools),
             dialect,
             tool_choice,
-            max_output_tokens: agent.limits.max_output_tokens,
+            max_output_tokens,
             stop: if prompted { fallback::STOP } else { &[] },
         };
         self.request = Some(model.provider.complete(request, sink));
@@ -414,7 +437,7 @@ impl<'r> Work<'r> {
         Some(Job {
             call,
             tool: tool.clone(),
-            ctx,
+            ctx: ctx.with_outputs(outputs(self.agent, self.lease)),
             arguments,
             timeout,
             stop,
@@ -522,35 +545,6 @@ impl<'r> Work<'r> {
             .chain(&mut reply.cut_calls)
             .for_each(|call| offer.lift(call));
         reply
-    }
-}
-
-/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
-/// what runs is not `Sync`, and a turn must be able to move between threads.
-async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
-    let Finished {
-        call,
-        status,
-        content,
-        whole,
-        progress,
-    } = finished;
-    let blob = match whole {
-        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
-            Ok(digest) => Some(digest),
-            Err(error) => {
-                tracing::warn!(%error, call, "the whole output of a call was not kept");
-                None
-            }
-        },
-        None => None,
-    };
-    Input::Outcome {
-        call,
-        status,
-        content,
-        blob,
-        progress,
     }
 }
 

@@ -3,17 +3,18 @@
 mod clock;
 mod driver;
 mod inbox;
+mod keep;
 mod live;
 mod recover;
 mod session;
 mod watch;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use recover::{Recover, Recovered};
-pub use session::{Canceller, Session};
+pub use session::{Canceller, Compaction, Session};
 pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
 use crate::dispatch::Abandoned;
@@ -62,7 +63,10 @@ struct Inner {
     protocol: Option<Protocol>,
     recover: Recover,
     clock: Clock,
+    must_call: bool,
     abandoned: Arc<Abandoned>,
+    /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
+    prompt_tokens: Arc<OnceLock<[u64; 2]>>,
 }
 
 /// Tells the milliseconds since the Unix epoch.
@@ -90,6 +94,7 @@ pub struct AgentBuilder {
     protocol: Option<Protocol>,
     recover: Recover,
     clock: Clock,
+    must_call: bool,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -102,6 +107,17 @@ pub enum AgentError {
     /// Two models cannot be told apart.
     #[error("two models are named `{provider}:{model}`: give one of the providers another name")]
     DuplicateModel {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
+    /// A model can call tools neither natively nor by prompt, and the agent is to have none such.
+    #[error(
+        "model `{provider}:{model}` can call no tools, and this agent takes no such model: choose another one, or say \
+         otherwise in its capabilities"
+    )]
+    CannotCall {
         /// The provider's name.
         provider: String,
         /// The model's name.
@@ -153,6 +169,7 @@ impl Agent {
             protocol: None,
             recover: Recover::default(),
             clock: Arc::new(wall_clock),
+            must_call: false,
         }
     }
 
@@ -160,8 +177,9 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Fails when the store does.
+    /// Fails when the store does, and when the agent [must call](AgentBuilder::must_call) and a model cannot.
     pub async fn session(&self, id: &str) -> Result<Session, AgentError> {
+        self.check_calls()?;
         Session::open(self.clone(), id).await
     }
 
@@ -186,6 +204,21 @@ impl Agent {
         }
     }
 
+    /// Refuses a model that can call neither natively nor by prompt, where the agent must call.
+    fn check_calls(&self) -> Result<(), AgentError> {
+        let cannot = |model: &&Model| {
+            let capabilities = model.provider.capabilities(&model.name);
+            !capabilities.native_tools && !capabilities.prompt_tools
+        };
+        match self.inner.models.iter().find(cannot) {
+            Some(model) if self.inner.must_call => Err(AgentError::CannotCall {
+                provider: model.provider.name().to_owned(),
+                model: model.name.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools
@@ -200,11 +233,13 @@ impl Agent {
             .iter()
             .map(|Model { provider, name }| {
                 let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
-                let native = provider.capabilities(name).native_tools && !learnt;
-                let fitting = if native || inner.tools.is_empty() {
+                let capabilities = provider.capabilities(name);
+                let fitting = if (capabilities.native_tools && !learnt) || inner.tools.is_empty() {
                     Protocol::Native
-                } else {
+                } else if capabilities.prompt_tools {
                     Protocol::Prompt
+                } else {
+                    Protocol::Chat
                 };
                 Arc::new(Target {
                     provider: provider.name().to_owned(),
@@ -321,11 +356,17 @@ impl AgentBuilder {
         self
     }
 
+    /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
+    pub fn must_call(mut self) -> Self {
+        self.must_call = true;
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
     ///
-    /// Fails without a model, when two models are named alike, for the journal names a model and so must find it, when two
+    /// Fails without a model, with one that cannot call where the agent [must](Self::must_call), when two models are named alike, for the journal names a model and so must find it, when two
     /// tools have one name, and when a tool misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
@@ -346,7 +387,7 @@ impl AgentBuilder {
         let tools = self.tools.with(self.more)?;
         let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
-        Ok(Agent {
+        let agent = Agent {
             inner: Arc::new(Inner {
                 models: self.models,
                 tools,
@@ -361,9 +402,13 @@ impl AgentBuilder {
                 protocol: self.protocol,
                 recover: self.recover,
                 clock: self.clock,
+                must_call: self.must_call,
                 abandoned: Arc::default(),
+                prompt_tokens: Arc::default(),
             }),
-        })
+        };
+        agent.check_calls()?;
+        Ok(agent)
     }
 }
 

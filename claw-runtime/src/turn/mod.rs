@@ -6,6 +6,7 @@
 mod approval;
 mod calls;
 mod canonical;
+mod compact;
 mod end;
 mod gate;
 mod guard;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use calls::Kept;
+pub use compact::{Room, SummaryRequest};
 use end::Tally;
 use guard::Guard;
 use outbox::Outbox;
@@ -56,6 +58,8 @@ pub struct Setup {
     pub coerce: Coerce,
     /// Whom to ask, in order; the next one is tried when one keeps failing.
     pub targets: Vec<Arc<Target>>,
+    /// The room each of them has; assumed where there is none.
+    pub room: Vec<Room>,
     /// Digest of the system prompt.
     pub system: String,
     /// Seed of the retry jitter, so that the machine itself has no randomness.
@@ -99,6 +103,10 @@ pub struct Turn {
     continued: bool,
     /// The beginning of an answer that goes on in this round.
     begun: String,
+    /// Whether a summary could not be made, so that none is tried again unless it must be.
+    no_summary: bool,
+    /// Whether this is no turn but a compaction between turns.
+    only_compacts: bool,
 }
 
 #[derive(Debug)]
@@ -141,6 +149,8 @@ impl Turn {
             unread: false,
             continued: false,
             begun: String::new(),
+            no_summary: false,
+            only_compacts: false,
         }
     }
 
@@ -156,6 +166,7 @@ impl Turn {
                 for event in self.due.take().iter().flat_map(|due| due.iter()) {
                     self.view.apply(event);
                 }
+                self.compact_due();
             }
             Input::AppendFailed { message } => {
                 if self.due.take().is_some() {
@@ -165,13 +176,6 @@ impl Turn {
             input => self.inbox.push_back(input),
         }
         while self.due.is_none() {
-            let Some(input) = self.inbox.pop_front() else {
-                return Step {
-                    commands: std::mem::take(&mut self.out.commands),
-                    ..Step::default()
-                };
-            };
-            self.take(input);
             if let Some((append, barrier)) = self.out.flush() {
                 let append: Arc<[Event]> = append.into();
                 self.due = Some(append.clone());
@@ -181,6 +185,13 @@ impl Turn {
                     commands: Vec::new(),
                 };
             }
+            let Some(input) = self.inbox.pop_front() else {
+                return Step {
+                    commands: std::mem::take(&mut self.out.commands),
+                    ..Step::default()
+                };
+            };
+            self.take(input);
         }
         Step::default()
     }
@@ -217,6 +228,7 @@ impl Turn {
             Input::Settle => self.pick_up(None),
             Input::Lost { message } => self.store_failed(message),
             Input::Cancel => self.cancel(),
+            Input::Compact => self.compact(),
             Input::Fired(timer) => self.fired(timer),
             // Taken by `step`: they are about the append, not about the turn.
             Input::Appended | Input::AppendFailed { .. } => {}
@@ -369,6 +381,8 @@ pub enum Input {
     },
     /// Stop.
     Cancel,
+    /// Make the conversation shorter, and do nothing else: instead of the first input, between turns.
+    Compact,
     /// A timer ran out.
     Fired(Timer),
 }

@@ -24,6 +24,11 @@ impl Outbox {
         self.durable = true;
     }
 
+    /// Returns what is about to be appended.
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     pub(super) fn command(&mut self, command: Command) {
         self.commands.push(command);
     }

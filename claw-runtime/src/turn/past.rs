@@ -12,8 +12,10 @@ use super::guard::{Mark, Proposal};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
 use super::{Millis, Phase, Setup, Turn};
-use crate::event::{Answer, EndReason, Event, GuardVerdict, ReAsk, Status, Verdict};
-use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
+use crate::event::{
+    Answer, Cause, EndReason, Event, GuardVerdict, Purpose, ReAsk, Status, Verdict,
+};
+use crate::message::{ContentBlock, StopReason, ToolCall, Usage, text_of};
 use crate::provider::{FailureClass, Target, ToolChoice};
 use crate::session::{Stored, View};
 use crate::tool::{Effect, Tool, ValidArguments};
@@ -27,6 +29,10 @@ pub(super) enum At {
     Asking {
         asking: Asking,
         retry: Option<Duration>,
+        /// What the service said when it found the request too long, and nothing was done about it yet.
+        overflow: Option<String>,
+        /// Whether the answer broke off after something was shown, so that the next round goes on with it.
+        broke: bool,
     },
     /// Calls of a reply are open, or were just answered.
     Calling {
@@ -78,9 +84,11 @@ impl Turn {
             notice: None,
             stop: StopReason::Stop,
             since: Since::Nothing,
+            broke: false,
             takeovers: 0,
             cancelled: false,
             waits: false,
+            summarising: false,
             time_ms: None,
         };
         for stored in events {
@@ -162,6 +170,8 @@ enum Since {
     Nothing,
     /// It failed and is to be made again after a pause.
     Retry(Duration),
+    /// The service found it too long, and said this.
+    TooLong(String),
     /// It failed otherwise.
     Failed(FailureClass),
     /// A reply came that was no answer.
@@ -184,10 +194,14 @@ struct Fold {
     /// Why the last reply ended.
     stop: StopReason,
     since: Since,
+    /// Whether a broken answer came since the last request.
+    broke: bool,
     takeovers: u32,
     cancelled: bool,
     /// Whether a person is waited for.
     waits: bool,
+    /// Whether a summary is asked for.
+    summarising: bool,
     time_ms: Option<u64>,
 }
 
@@ -209,12 +223,29 @@ impl Fold {
                 target,
                 tool_choice,
                 re_ask,
+                purpose: Purpose::Answer,
             } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
+            Event::ModelRequest { attempt, .. } => {
+                self.asking.attempt = *attempt;
+                self.summarising = true;
+            }
+            Event::ModelFailed { .. } if self.summarising => {}
             Event::ModelFailed {
-                class, retry_ms, ..
+                class,
+                message,
+                retry_ms,
+                usage,
             } => {
-                let retry = retry_ms.map(|ms| Since::Retry(Duration::from_millis(ms)));
-                self.since = retry.unwrap_or(Since::Failed(*class));
+                if let Some(usage) = usage {
+                    self.turn.usage += *usage;
+                }
+                self.since = match retry_ms {
+                    Some(ms) => Since::Retry(Duration::from_millis(*ms)),
+                    None if *class == FailureClass::ContextLength => {
+                        Since::TooLong(message.clone())
+                    }
+                    None => Since::Failed(*class),
+                };
             }
             Event::Assistant {
                 content,
@@ -222,6 +253,7 @@ impl Fold {
                 ..
             } => {
                 self.got_further();
+                self.broke = true;
                 self.turn.begun.push_str(&text_of(content));
             }
             Event::Assistant {
@@ -300,14 +332,33 @@ impl Fold {
                 }
             }
             Event::CancelRequested => self.cancelled = true,
+            Event::Compacted { cause, usage, .. } => {
+                self.asking.overflowed |= *cause == Cause::Overflow;
+                self.summarised(*usage);
+            }
+            Event::CompactionFailed { usage, .. } => {
+                self.turn.no_summary = true;
+                self.summarised(*usage);
+            }
             // They change the view, or end the turn.
-            Event::ContextChanged { .. } | Event::Learnt { .. } | Event::TurnEnd { .. } => {}
+            Event::ContextChanged { .. }
+            | Event::Learnt { .. }
+            | Event::Undone { .. }
+            | Event::Pinned { .. }
+            | Event::TurnEnd { .. } => {}
         }
     }
 
     fn call(&mut self, id: &str, change: impl FnOnce(&mut Past)) {
         if let Some(past) = self.calls.iter_mut().find(|past| past.call.id == id) {
             change(past);
+        }
+    }
+
+    fn summarised(&mut self, usage: Option<Usage>) {
+        self.summarising = false;
+        if let Some(usage) = usage {
+            self.turn.usage += usage;
         }
     }
 
@@ -330,6 +381,7 @@ impl Fold {
         re_ask: Option<&ReAsk>,
     ) {
         self.close_round();
+        self.summarising = false;
         let turn = &mut self.turn;
         let wraps_up = choice == ToolChoice::None;
         let again = matches!(self.at, Stage::Asking | Stage::Said)
@@ -358,6 +410,7 @@ impl Fold {
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,
+            Since::TooLong(_) if again && !elsewhere => asking.tries += 1,
             Since::Said if re_ask.is_some_and(|re_ask| re_ask.fault == EMPTY) => {
                 asking.empty_replies += 1;
                 asking.tries = 1;
@@ -379,6 +432,7 @@ impl Fold {
         }
         self.at = Stage::Asking;
         self.since = Since::Nothing;
+        self.broke = false;
     }
 
     fn assistant(&mut self, content: &[ContentBlock], stop: &StopReason) {
@@ -474,17 +528,25 @@ impl Fold {
             notice,
             stop,
             since,
+            broke,
             takeovers,
             cancelled,
             ..
         } = self;
-        let retry = match since {
-            Since::Retry(after) => Some(after),
-            _ => None,
+        let broke = broke && matches!(&since, Since::Failed(class) if class.is_retryable());
+        let (retry, overflow) = match since {
+            Since::Retry(after) => (Some(after), None),
+            Since::TooLong(message) => (None, Some(message)),
+            _ => (None, None),
         };
         let at = match at {
             Stage::Posted => At::Posted,
-            Stage::Asking => At::Asking { asking, retry },
+            Stage::Asking => At::Asking {
+                asking,
+                retry,
+                overflow,
+                broke,
+            },
             Stage::Calling => At::Calling {
                 calls,
                 notice,
