@@ -65,6 +65,7 @@ limits! {
     failures_in_row: u32,
     idle_calls: u32,
     calls_per_tool: u32,
+    takeovers: u32,
     poll_time: Span,
     wrap_up_time: Span,
     retry_after: Span,

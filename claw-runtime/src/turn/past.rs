@@ -29,6 +29,10 @@ pub(super) enum At {
     Asking {
         asking: Asking,
         retry: Option<Duration>,
+        /// What the service said when it found the request too long, and nothing was done about it yet.
+        overflow: Option<String>,
+        /// Whether the answer broke off after something was shown, so that the next round goes on with it.
+        broke: bool,
     },
     /// Calls of a reply are open, or were just answered.
     Calling {
@@ -80,6 +84,7 @@ impl Turn {
             notice: None,
             stop: StopReason::Stop,
             since: Since::Nothing,
+            broke: false,
             takeovers: 0,
             cancelled: false,
             waits: false,
@@ -165,6 +170,8 @@ enum Since {
     Nothing,
     /// It failed and is to be made again after a pause.
     Retry(Duration),
+    /// The service found it too long, and said this.
+    TooLong(String),
     /// It failed otherwise.
     Failed(FailureClass),
     /// A reply came that was no answer.
@@ -187,6 +194,8 @@ struct Fold {
     /// Why the last reply ended.
     stop: StopReason,
     since: Since,
+    /// Whether a broken answer came since the last request.
+    broke: bool,
     takeovers: u32,
     cancelled: bool,
     /// Whether a person is waited for.
@@ -222,16 +231,21 @@ impl Fold {
             }
             Event::ModelFailed {
                 class,
+                message,
                 retry_ms,
                 usage,
-                ..
             } => {
                 self.spend(*usage);
                 if self.summarising {
                     return;
                 }
-                let retry = retry_ms.map(|ms| Since::Retry(Duration::from_millis(ms)));
-                self.since = retry.unwrap_or(Since::Failed(*class));
+                self.since = match retry_ms {
+                    Some(ms) => Since::Retry(Duration::from_millis(*ms)),
+                    None if *class == FailureClass::ContextLength => {
+                        Since::TooLong(message.clone())
+                    }
+                    None => Since::Failed(*class),
+                };
             }
             Event::Assistant {
                 content,
@@ -239,6 +253,7 @@ impl Fold {
                 ..
             } => {
                 self.got_further();
+                self.broke = true;
                 self.turn.begun.push_str(&text_of(content));
             }
             Event::Assistant {
@@ -397,6 +412,7 @@ impl Fold {
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,
+            Since::TooLong(_) if again && !elsewhere => asking.tries += 1,
             Since::Said if re_ask.is_some_and(|re_ask| re_ask.fault == EMPTY) => {
                 asking.empty_replies += 1;
                 asking.tries = 1;
@@ -418,6 +434,7 @@ impl Fold {
         }
         self.at = Stage::Asking;
         self.since = Since::Nothing;
+        self.broke = false;
     }
 
     fn assistant(&mut self, content: &[ContentBlock], stop: &StopReason) {
@@ -513,17 +530,25 @@ impl Fold {
             notice,
             stop,
             since,
+            broke,
             takeovers,
             cancelled,
             ..
         } = self;
-        let retry = match since {
-            Since::Retry(after) => Some(after),
-            _ => None,
+        let broke = broke && matches!(&since, Since::Failed(class) if class.is_retryable());
+        let (retry, overflow) = match since {
+            Since::Retry(after) => (Some(after), None),
+            Since::TooLong(message) => (None, Some(message)),
+            _ => (None, None),
         };
         let at = match at {
             Stage::Posted => At::Posted,
-            Stage::Asking => At::Asking { asking, retry },
+            Stage::Asking => At::Asking {
+                asking,
+                retry,
+                overflow,
+                broke,
+            },
             Stage::Calling => At::Calling {
                 calls,
                 notice,

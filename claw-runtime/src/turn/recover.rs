@@ -18,6 +18,7 @@ use super::secret::is_lost;
 use super::{Command, Phase, Timer, Turn};
 use crate::event::{Answer, EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason};
+use crate::provider::FailureClass;
 use crate::tool::{Effect, Tool, ValidArguments};
 
 /// How often a call is started in all, when each time its process ends before it does.
@@ -102,7 +103,18 @@ impl Turn {
             At::Said(stop) => self.was_said(stop),
             At::Posted | At::Asking { .. } if self.ending.is_some() => self.next_round(),
             At::Posted => self.begin(),
-            At::Asking { asking, retry } => self.ask_on(asking, retry),
+            At::Asking {
+                asking,
+                retry,
+                overflow,
+                broke,
+            } => {
+                if broke && !self.continued {
+                    self.continued = true;
+                    return self.ask_next_round();
+                }
+                self.ask_on(asking, retry, overflow);
+            }
         }
     }
 
@@ -116,8 +128,15 @@ impl Turn {
         self.arm_active_time(rest);
     }
 
+    /// Asks the model to go on with an answer that broke off.
+    fn ask_next_round(&mut self) {
+        self.arm_rest();
+        self.tell_context();
+        self.next_round();
+    }
+
     /// Sends the request again that was under way, or waits for the next attempt as it was to.
-    fn ask_on(&mut self, mut asking: Asking, retry: Option<Duration>) {
+    fn ask_on(&mut self, mut asking: Asking, retry: Option<Duration>, overflow: Option<String>) {
         match asking.wrap_up {
             Some(_) => self.arm_active_time(self.setup.limits.wrap_up_time),
             None => self.arm_rest(),
@@ -125,6 +144,13 @@ impl Turn {
         self.tell_context();
         if self.stop.is_some() {
             return self.next_round();
+        }
+        if let Some(message) = overflow {
+            self.phase = Phase::Asking(asking);
+            if !self.overflowed(&message) {
+                self.fail(FailureClass::ContextLength, message);
+            }
+            return;
         }
         let Some(after) = retry else {
             // It was not answered, so it does not count.

@@ -130,7 +130,7 @@ async fn for_pure_tools_the_conversation_is_the_uninterrupted_one_byte_for_byte(
                 .unwrap();
             let mut session = agent.session("s").await.unwrap();
             session.resume(&mut ()).await.unwrap();
-            assert_eq!(session.view(), uninterrupted.view(), "{stop:?}");
+            assert_eq!(session.messages(), uninterrupted.messages(), "{stop:?}");
         }
     }
 }
@@ -311,6 +311,34 @@ async fn a_damaged_session_says_where_and_can_be_branched_there() {
     let given_up = store.sessions(&Default::default()).await.unwrap();
     let bad = given_up.iter().find(|info| info.id == "bad").unwrap();
     assert_eq!(bad.owner, None, "a session that cannot be used is not held");
+}
+
+/// codex, pydantic-ai: going on twice from the same journal gives the same conversation, so a prompt cache still hits.
+#[tokio::test]
+async fn from_one_journal_every_process_sends_the_same() {
+    let store = Arc::new(MemoryStore::new());
+    let script = || vec![asks(&[("a", 1), ("b", 2)]), says("Done.")];
+    let calc = |ledger: &Ledger| [noted("calc", Effect::Pure, ledger)];
+    let ledger = Ledger::default();
+    // One of two results is kept.
+    assert!(cut_off(&store, Stop::After(2), calc(&ledger), script()).await);
+    let records = store.records("s", 0).await.unwrap();
+    let mut sent = Vec::new();
+    for copy in ["one", "two"] {
+        store.restore(copy, None, &records).await.unwrap();
+        let model = Arc::new(model(script()));
+        let agent = claw_runtime::agent::Agent::builder()
+            .model(model.clone(), "m")
+            .tools(claw_runtime::registry::Toolset::new(calc(&ledger)).unwrap())
+            .store(store.clone())
+            .build()
+            .unwrap();
+        let mut session = agent.session(copy).await.unwrap();
+        session.resume(&mut ()).await.unwrap();
+        sent.push((model.requests(), session.messages().to_vec()));
+    }
+    assert_eq!(sent[0], sent[1]);
+    assert_eq!(sent[0].0.len(), 1);
 }
 
 /// openclaw PR#107145 and others: a crash between two parallel calls, one answered and one not.

@@ -378,6 +378,11 @@ pub(crate) fn check_medium(medium: &Medium) {
         }
     }
     assert_eq!(ends, 1, "the turn ends once");
+    let shorter = |stored: &Stored| matches!(stored.event, Event::Compacted { .. });
+    if medium.events.iter().any(shorter) {
+        // What is hidden stays in the journal, which only grows.
+        return;
+    }
     let results = view.messages().iter().flat_map(|message| &message.content);
     for block in results {
         if let ContentBlock::ToolResult(result) = block
