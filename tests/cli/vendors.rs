@@ -172,7 +172,11 @@ fn thinking_is_a_setting_of_the_formats_that_have_it() {
     let (request, _) = asked("gemini", "\"off\"");
     let config = &request.unwrap()["generationConfig"]["thinkingConfig"];
     assert_eq!(config, &json!({"thinkingBudget": 0}));
-    let (request, said) = asked("ollama", "\"off\"");
+    let (request, _) = asked("ollama", "\"off\"");
+    assert_eq!(request.unwrap()["think"], false);
+    let (request, _) = asked("dashscope", "2048");
+    assert_eq!(request.unwrap()["parameters"]["thinking_budget"], 2048);
+    let (request, said) = asked("openai-chat", "\"off\"");
     assert_eq!(request, None);
     assert!(said.contains("`providers.lab.thinking` is set"), "{said}");
 }
