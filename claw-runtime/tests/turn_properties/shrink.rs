@@ -393,6 +393,17 @@ fn messages_are_counted_when_so_configured() {
     );
 }
 
+/// What fills the window is what only the next request carries: there is nothing to shorten, and no event says so.
+#[test]
+fn a_compaction_that_shortens_nothing_is_none() {
+    let mut world = World::new([Act::Hang]);
+    world.limits.window = Some(150);
+    world.limits.rounds = 1;
+    let ran = start(&world);
+    assert!(compactions(&ran).is_empty(), "{:?}", kinds(&ran));
+    assert!(!ran.outcome.text.is_empty());
+}
+
 /// A small unknown window is an assumption: nothing is refused for it, and what no model has read is not put aside.
 #[test]
 fn an_assumed_window_refuses_nothing() {

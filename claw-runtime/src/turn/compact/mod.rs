@@ -187,7 +187,11 @@ impl Turn {
             let elided = plan::elisions(&self.view, 0, now, goal, Reach::Read);
             let event = self.compaction(0, None, elided, cause, None);
             if after(&event) <= goal {
-                return self.compacted(event);
+                return match after(&event) < now {
+                    true => self.compacted(event),
+                    // What fills the window is the word to the model that only this request carries.
+                    false => self.go_on(now, now),
+                };
             }
         }
         let summary = match wraps_up || (self.no_summary && cause != Cause::Asked) {
