@@ -8,6 +8,22 @@ pub(crate) fn stamped(text: &str, now: &Zoned) -> String {
     format!("[{}] {text}", now.strftime("%a %Y-%m-%d %H:%M %:z"))
 }
 
+/// Returns what was said without its stamp: beside a time of its own it only takes room.
+pub(crate) fn without(text: &str) -> &str {
+    let form = b"[aaa 0000-00-00 00:00 a00:00] ";
+    let like = |byte: u8, of: u8| match of {
+        b'0' => byte.is_ascii_digit(),
+        b'a' => byte.is_ascii_graphic(),
+        of => byte == of,
+    };
+    let is_stamp = |start: &[u8]| start.iter().zip(form).all(|(byte, of)| like(*byte, *of));
+    match text.as_bytes().get(..form.len()) {
+        // The form's last byte is a blank, so a character begins behind it.
+        Some(start) if is_stamp(start) => &text[form.len()..],
+        _ => text,
+    }
+}
+
 /// Returns the time in `zone`, or in the system's.
 pub(crate) fn now(zone: Option<&TimeZone>) -> Zoned {
     match zone {
@@ -48,6 +64,15 @@ mod tests {
         ] {
             let zone = TimeZone::fixed(jiff::tz::offset(hours));
             assert_eq!(stamped("hi", &at.to_zoned(zone)), stamp);
+            assert_eq!(without(stamp), "hi");
+        }
+        for other in [
+            "",
+            "hi",
+            "[Sat 2026-02-28 06:30 +00:00]",
+            "[é€ 2026-02-28 06:30 +00:00] x",
+        ] {
+            assert_eq!(without(other), other);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod crash;
 mod driver;
+mod foreign;
 mod history;
 mod lives;
 mod reports;

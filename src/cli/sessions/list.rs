@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::List;
 use super::{Exit, Failure, Kept, Screen, json as lines, text};
+use crate::cli::stamp;
 use crate::cli::terminal::{DIM, columns};
 
 /// Runs `sessions list`.
@@ -46,7 +47,7 @@ fn table(sessions: &[SessionInfo]) -> String {
                 state(info),
             );
             let room = columns().saturating_sub(start.len() + 1).max(20);
-            format!("{start}{}\n", text::line(&info.title, room))
+            format!("{start}{}\n", text::line(stamp::without(&info.title), room))
         })
         .collect()
 }
