@@ -278,7 +278,9 @@ proptest! {
         }
         let over = |stored: &Stored| matches!(stored.event, Event::TurnEnd { .. } | Event::Undone { .. });
         events.drain(..events.iter().rposition(over).map_or(0, |at| at + 1));
-        prop_assume!(!events.is_empty());
+        if events.is_empty() {
+            return Ok(());
+        }
         let turn = Turn::resume(setup(&World::new([])), view, &events);
         let first = if settles { Input::Settle } else { Input::Resume { now_ms } };
         to_its_end(turn, first);
