@@ -4,11 +4,45 @@ use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `bytes` in lower-case hex.
 pub fn of(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
+    hex(&Sha256::digest(bytes))
+}
+
+/// Returns bytes as lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         out.push(HEX[usize::from(byte >> 4)] as char);
         out.push(HEX[usize::from(byte & 15)] as char);
     }
     out
+}
+
+/// Returns the bytes that hex of either case stands for, or `None` when it is none.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs
+        .iter()
+        .map(|[high, low]| u8::try_from(value(*high)? << 4 | value(*low)?).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_goes_both_ways() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(unhex(&hex(&all)), Some(all));
+        assert_eq!(hex(&[0, 10, 255]), "000aff");
+        assert_eq!(unhex("00AFfa"), Some(vec![0, 0xaf, 0xfa]));
+        for bad in ["0", "0g", "+1", "é"] {
+            assert_eq!(unhex(bad), None, "{bad}");
+        }
+    }
 }

@@ -14,7 +14,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::Status;
 use crate::message::{ContentBlock, Image};
-use crate::tool::{Effect, Prepared, Tool, ToolContext, ToolError, ToolOutput, ValidArguments};
+use crate::tool::{
+    Effect, Prepared, Reconcile, Reconciled, Tool, ToolContext, ToolError, ToolOutput,
+    ValidArguments,
+};
 use crate::turn::stable;
 
 /// How long a stopped call may still take to clean up, for example to end a process tree.
@@ -50,6 +53,16 @@ pub(crate) struct Finished {
     pub(crate) progress: Option<String>,
 }
 
+/// What came of a call that was run, or of asking its tool about one that had been.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Ended {
+    Finished(Finished),
+    /// It had not taken effect.
+    NotDone {
+        call: String,
+    },
+}
+
 /// Blocking calls that were given up and still hold their thread.
 #[derive(Debug, Default)]
 pub(crate) struct Abandoned(AtomicUsize);
@@ -66,7 +79,67 @@ enum End {
 
 /// Runs a call to its end. Dropping the future cancels the call's token and stops an async tool at once; a thread that
 /// runs on is counted as abandoned.
-pub(crate) async fn run(job: Job) -> Finished {
+pub(crate) async fn run(job: Job) -> Ended {
+    Ended::Finished(run_to_end(job).await)
+}
+
+/// Asks a tool what became of a call whose outcome was lost. Where it does not know, or fails to tell, nobody does.
+pub(crate) async fn reconcile(job: Job) -> Ended {
+    let Job {
+        call,
+        tool,
+        ctx,
+        arguments,
+        timeout,
+        stop,
+        output_chars,
+        ..
+    } = job;
+    let found = match tool.reconcile() {
+        Some(reconcile) => find_out(reconcile, ctx, arguments, timeout, &stop).await,
+        None => Reconciled::Unknown,
+    };
+    let (status, output) = match found {
+        Reconciled::NotDone => return Ended::NotDone { call },
+        Reconciled::Done(output) => (Status::Ok, output),
+        Reconciled::Unknown => {
+            let text =
+                "The process ended while this call ran, and what became of it cannot be found out.";
+            (Status::Unknown, ToolOutput::text(text))
+        }
+    };
+    tracing::info!(tool = tool.name(), ?status, "call reconciled");
+    Ended::Finished(finished(call, status, output, output_chars))
+}
+
+async fn find_out(
+    reconcile: Reconcile,
+    ctx: ToolContext,
+    arguments: ValidArguments,
+    timeout: Duration,
+    stop: &CancellationToken,
+) -> Reconciled {
+    let Ok(arguments) = serde_json::from_str::<serde_json::Value>(arguments.text()) else {
+        return Reconciled::Unknown;
+    };
+    // A task of its own: a panic ends it and not the turn.
+    let task = AbortOnDropHandle::new(tokio::spawn(
+        async move { reconcile(&ctx, &arguments).await },
+    ));
+    tokio::select! {
+        biased;
+        found = task => found.unwrap_or_else(|error| {
+            if let Ok(payload) = error.try_into_panic() {
+                leave(payload);
+            }
+            Reconciled::Unknown
+        }),
+        () = stop.cancelled() => Reconciled::Unknown,
+        () = tokio::time::sleep(timeout) => Reconciled::Unknown,
+    }
+}
+
+async fn run_to_end(job: Job) -> Finished {
     let Job {
         call,
         tool,
@@ -103,24 +176,20 @@ pub(crate) async fn run(job: Job) -> Finished {
         wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
     dropped.disarm();
-    let mut progress = None;
-    let (status, content) = match end {
-        End::Returned(Ok(output)) => {
-            progress = output.progress.map(|key| stable::short(&key));
-            (Status::Ok, output.content)
+    let (status, output) = match end {
+        End::Returned(Ok(output)) => (Status::Ok, output),
+        End::Returned(Err(error)) => (Status::Error, ToolOutput::text(error.to_string())),
+        End::Panicked => {
+            let text = format!("`{name}` failed: it panicked");
+            (Status::Panicked, ToolOutput::text(text))
         }
-        End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
-        End::Panicked => (
-            Status::Panicked,
-            vec![ContentBlock::text(format!("`{name}` failed: it panicked"))],
-        ),
         End::Stopped => (
             Status::Cancelled,
-            vec![ContentBlock::text(format!("`{name}` was cancelled"))],
+            ToolOutput::text(format!("`{name}` was cancelled")),
         ),
         End::TimedOut => {
             let text = format!("`{name}` did not finish within {timeout:?} and was stopped");
-            (Status::TimedOut, vec![ContentBlock::text(text)])
+            (Status::TimedOut, ToolOutput::text(text))
         }
     };
     tracing::info!(
@@ -129,9 +198,16 @@ pub(crate) async fn run(job: Job) -> Finished {
         elapsed_ms = started.elapsed().as_millis(),
         "call finished"
     );
-    let (content, whole) = bounded(content, output_chars);
+    finished(call, status, output, output_chars)
+}
+
+fn finished(call: String, status: Status, output: ToolOutput, output_chars: usize) -> Finished {
+    let (content, whole) = bounded(output.content, output_chars);
     // What was cut out may be all that differs.
-    let progress = progress.or_else(|| whole.as_deref().map(stable::fingerprint));
+    let progress = match output.progress {
+        Some(key) => Some(stable::short(&key)),
+        None => whole.as_deref().map(stable::fingerprint),
+    };
     Finished {
         call,
         status,

@@ -78,6 +78,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         incomplete: bool,
     },
+    /// Beside the calls of the last reply stood what cannot be read as calls; told with the last result of the round.
+    Faulty {
+        /// What is wrong with it, for the model.
+        fault: String,
+    },
     /// What policy and validation say of a call.
     Decision {
         /// The call's id.
@@ -136,6 +141,11 @@ pub enum Event {
         /// Note, refuse or stop.
         verdict: GuardVerdict,
     },
+    /// The turn is to end: once its calls are answered, the model is asked for a last answer without calls.
+    WrapUp {
+        /// Why.
+        reason: EndReason,
+    },
     /// A question about a call is open and the turn waits for it outside any process: its owner gave the session up.
     Blocked {
         /// The call's id.
@@ -171,17 +181,29 @@ impl Event {
             Self::ModelRequest { .. } => "model_request",
             Self::ModelFailed { .. } => "model_failed",
             Self::Assistant { .. } => "assistant",
+            Self::Faulty { .. } => "faulty",
             Self::Decision { .. } => "decision",
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::Approval { .. } => "approval",
             Self::Intent { .. } => "intent",
             Self::Outcome { .. } => "outcome",
             Self::Guard { .. } => "guard",
+            Self::WrapUp { .. } => "wrap_up",
             Self::Blocked { .. } => "blocked",
             Self::Resumed { .. } => "resumed",
             Self::CancelRequested => "cancel_requested",
             Self::TurnEnd { .. } => "turn_end",
         }
+    }
+
+    /// Iterates over the digests of the blobs it refers to.
+    pub fn blobs(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::ContextChanged { system, toolset } => (Some(system), Some(toolset)),
+            Self::Outcome { blob, .. } => (blob.as_ref(), None),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second).map(String::as_str)
     }
 }
 
@@ -258,6 +280,8 @@ pub enum Status {
     Cancelled,
     /// It panicked, and running it again is harmless.
     Panicked,
+    /// Its process ended while it ran, and it is not run again; running it again is harmless.
+    Crashed,
     /// It was started and may have had its effect; never repeated by claw.
     Unknown,
 }
@@ -322,6 +346,21 @@ pub enum EndReason {
     },
     /// Somebody cancelled it.
     Cancelled,
+    /// Its process ended before it did, and it was brought to an end instead of going on.
+    Interrupted {
+        /// How that came, in words.
+        message: String,
+    },
+    /// It has not ended: it waits for an answer to a question about a call, and goes on when that is posted. Never in a
+    /// journal.
+    Parked {
+        /// The call's id.
+        call: String,
+        /// Digest of tool and exact arguments, which an answer must name.
+        digest: String,
+        /// When the answer is no without anybody's word, in milliseconds since the Unix epoch.
+        expires_ms: u64,
+    },
     /// The journal could not be written; nothing was started that it does not hold.
     StoreFailed {
         /// What the store said.

@@ -40,6 +40,8 @@ pub struct Limits {
     pub calls_per_tool: u32,
     /// How long the same call of a polling tool may give the same before it counts as a repeat.
     pub poll_time: Duration,
+    /// How often a turn whose process died is taken over without getting any further before it is ended.
+    pub takeovers: u32,
     /// How long the wrap-up may take; after that the answer is composed without the model.
     pub wrap_up_time: Duration,
     /// The longest `Retry-After` that is waited for.
@@ -68,6 +70,7 @@ impl Default for Limits {
             idle_calls: 48,
             calls_per_tool: 100,
             poll_time: Duration::from_secs(10 * 60),
+            takeovers: 3,
             wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),
             max_output_tokens: None,

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use claw_runtime::message::{ContentBlock, StopReason, ToolCall};
-use claw_runtime::provider::openai_chat::{Decoder, Head};
 use claw_runtime::provider::{Delta, DeltaSink, FailureClass, ProviderError, Reply};
+use claw_runtime::provider::{Head, openai_chat};
 use serde_json::{Value, json};
 
 struct Discard;
@@ -17,7 +17,7 @@ fn read(body: &str) -> Result<Reply, ProviderError> {
         status: 200,
         ..Head::default()
     };
-    let mut decoder = Decoder::new("p", "m", head);
+    let mut decoder = openai_chat::decoder("p", "m", head);
     decoder.feed(body.as_bytes(), &mut Discard);
     decoder.finish(&mut Discard)
 }
@@ -81,7 +81,7 @@ fn a_refusal_is_shown_and_marked() {
         model: "m".into(),
         value: json!({"refusal": "I cannot."}),
     };
-    assert_eq!(reply.content, [mark, text("I cannot.")]);
+    assert_eq!(reply.content, [text("I cannot."), mark]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn parts_to_give_back_are_kept() {
         model: "m".into(),
         value: json!({"reasoning_details": [{"text": "a"}, {"data": "b"}]}),
     };
-    assert_eq!(reply.unwrap().content, [kept, text("Yes")]);
+    assert_eq!(reply.unwrap().content, [text("Yes"), kept]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn progress_is_content_and_nothing_else() {
         status: 200,
         ..Head::default()
     };
-    let mut decoder = Decoder::new("p", "m", head);
+    let mut decoder = openai_chat::decoder("p", "m", head);
     let mut content = |piece: &str| decoder.feed(piece.as_bytes(), &mut Discard).content;
     let cases = [
         (": ping\n\n", false),

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use claw_runtime::message::{ContentBlock, StopReason, ToolCall};
-use claw_runtime::provider::openai_chat::{Decoder, Head};
 use claw_runtime::provider::{Delta, DeltaSink, FailureClass, ProviderError, Reply};
+use claw_runtime::provider::{Head, openai_chat};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ const FORMATS: [(&str, usize, Option<Decode>); 6] = [
 /// Decodes, and checks on the way that the pieces shown add up to the reply.
 fn openai_chat(head: Head, chunks: &[&[u8]]) -> Answer {
     let mut shown = Shown::default();
-    let mut decoder = Decoder::new("provider", "model", head);
+    let mut decoder = openai_chat::decoder("provider", "model", head);
     for chunk in chunks {
         if decoder.feed(chunk, &mut shown).done {
             break;

@@ -137,6 +137,12 @@ impl<'a> Root<'a> {
                 false => self.open(parent, DIRECTORY),
             }
             .map_err(|err| refused(path, err))?;
+            if self.workspace.has_closed() {
+                let root = self.workspace.dir().as_fd();
+                self.real(root, parent, DIRECTORY)
+                    .and_then(|real| self.check_open(&real.join(&name)))
+                    .map_err(|err| refused(path, err))?;
+            }
             let Ok(target) = readlinkat(&dir, &name, Vec::new()) else {
                 let place = Place {
                     dir,
@@ -178,7 +184,36 @@ impl<'a> Root<'a> {
     }
 
     fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        open_beneath(self.workspace.dir().as_fd(), path, flags)
+        let root = self.workspace.dir().as_fd();
+        if self.workspace.has_closed() {
+            let real = self.real(root, path, flags)?;
+            self.check_open(&real)?;
+        }
+        open_beneath(root, path, flags)
+    }
+
+    fn check_open(self, real: &Path) -> Result<(), Errno> {
+        match self.workspace.is_closed(real) {
+            true => Err(Errno::ACCESS),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the path of what would be opened, links resolved. It is only looked at: to open and close the file of a
+    /// database would drop the locks that this process holds on it.
+    #[cfg(target_os = "linux")]
+    fn real(self, root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<PathBuf, Errno> {
+        use std::os::fd::AsRawFd;
+        let kept = flags & (OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC);
+        let looked = open_beneath(root, path, OFlags::PATH | kept)?;
+        let link = format!("/proc/self/fd/{}", looked.as_raw_fd());
+        Ok(std::fs::read_link(link).unwrap_or_else(|_| self.path().join(path)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn real(self, _: BorrowedFd<'_>, path: &Path, _: OFlags) -> Result<PathBuf, Errno> {
+        let full = self.path().join(path);
+        Ok(full.canonicalize().unwrap_or(full))
     }
 }
 

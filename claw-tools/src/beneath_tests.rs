@@ -204,3 +204,73 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_closed_folder_is_closed_by_every_way_in() {
+    let tree = tree();
+    let path = tree.workspace.path().to_owned();
+    std::fs::create_dir(path.join("state")).unwrap();
+    std::fs::write(path.join("state/db"), "sessions").unwrap();
+    symlink("state", path.join("door")).unwrap();
+    symlink("../state/db", path.join("a/window")).unwrap();
+    let workspace = Workspace::open(&path).unwrap().close(&path.join("state"));
+    let tree = Tree {
+        workspace: Arc::new(workspace),
+        ..tree
+    };
+    let ctx = context(&tree);
+    let root = Root::of(&ctx).unwrap();
+    for way in [
+        "state/db",
+        "door/db",
+        "a/window",
+        "a/../state/./db",
+        "state/../door/db",
+    ] {
+        let error = read(&ctx, way).unwrap_err();
+        assert!(error.ends_with("permission denied"), "{way}: {error}");
+    }
+    for way in ["state", "door"] {
+        assert!(root.folder(way).is_err(), "{way}");
+        assert!(root.found_folder(Path::new(way)).is_none(), "{way}");
+    }
+    for way in ["state/new", "door/db", "state/sub/new"] {
+        assert!(root.place(way, true).is_err(), "{way}");
+    }
+    assert!(!path.join("state/sub").exists());
+    assert_eq!(read(&ctx, "a/f").unwrap(), "fine");
+}
+
+#[test]
+fn a_closed_file_is_closed_with_what_stands_beside_it() {
+    let tree = tree();
+    let path = tree.workspace.path().to_owned();
+    std::fs::write(path.join("db"), "sessions").unwrap();
+    std::fs::write(path.join("db-wal"), "sessions").unwrap();
+    symlink("../db", path.join("a/window")).unwrap();
+    let workspace = Workspace::open(&path).unwrap().close(&path.join("db"));
+    let tree = Tree {
+        workspace: Arc::new(workspace),
+        ..tree
+    };
+    let ctx = context(&tree);
+    let root = Root::of(&ctx).unwrap();
+    for way in ["db", "db-wal", "a/window"] {
+        assert!(read(&ctx, way).is_err(), "{way}");
+        assert!(root.place(way, true).is_err(), "{way}");
+        assert!(root.found(Path::new(way)).is_none(), "{way}");
+    }
+    assert!(root.place("db-journal", true).is_err());
+    assert!(root.place("d", true).is_ok());
+    assert_eq!(read(&ctx, "f").unwrap(), "fine");
+}
+
+#[test]
+fn a_closed_folder_may_come_later_or_lie_elsewhere() {
+    let tree = tree();
+    let path = tree.workspace.path();
+    let later = Workspace::open(path).unwrap().close(&path.join("later"));
+    assert!(later.is_closed(&path.join("later/db")));
+    let elsewhere = Workspace::open(path).unwrap().close(tree.base.path());
+    assert!(!elsewhere.has_closed());
+}

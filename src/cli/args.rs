@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::exit::CODES;
+use super::sessions::Sessions;
 use super::tools::Tools;
 use crate::config::Sources;
 use crate::program::Program;
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     #[arg(long, global = true)]
     no_stamp: bool,
 
+    /// Keep this session in memory only
+    #[arg(long, global = true, conflicts_with_all = ["session", "continue_last"])]
+    pub(crate) ephemeral: bool,
+
     /// Use colours: always, never, or on a terminal without NO_COLOR
     #[arg(
         long,
@@ -69,12 +74,15 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk with the agent (the default on a terminal)
-    Chat,
+    Chat(SessionArgs),
     /// Answer one prompt and exit
     Run(RunArgs),
     /// Look at the tools, or call one
     #[command(subcommand)]
     Tools(Tools),
+    /// Look at kept sessions, go on with one, move it between machines
+    #[command(subcommand)]
+    Sessions(Sessions),
     /// Check config, workspace, tools and model
     Doctor,
 }
@@ -92,6 +100,21 @@ pub(crate) struct RunArgs {
     /// Print the answer only
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}
+
+/// Which session a turn belongs to: a new one when nothing is said.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct SessionArgs {
+    /// Go on with this session, or begin it; the beginning of an id will do
+    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    pub(crate) session: Option<String>,
+
+    /// Go on with the session used last
+    #[arg(long = "continue", short = 'c')]
+    pub(crate) continue_last: bool,
 }
 
 /// When to use colours.

@@ -10,16 +10,17 @@ use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 
 use super::approve::asker;
-use super::args::{Args, folder};
+use super::args::{Args, SessionArgs, folder};
 use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::run;
 use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
-use super::terminal::{BAD, DIM, Screen};
-use super::{text, tools};
+use super::terminal::{BAD, DIM, Screen, columns};
+use super::{store, text, tools};
 use crate::program::Program;
+use claw_runtime::message::{Role, text_of};
 use claw_runtime::nearest::nearest;
 
 /// The longest line taken from a pipe.
@@ -32,23 +33,34 @@ const COMMANDS: &[(&str, &str)] = &[
         "/model",
         "show the models, or go on with another: /model NAME",
     ),
-    ("/clear", "start a new conversation"),
+    ("/session", "show which session this is"),
+    ("/clear", "begin a new session; this one stays kept"),
     ("/exit", "leave (also Ctrl-D)"),
 ];
 
 /// Runs `chat`.
-pub(crate) async fn chat(program: Program, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn chat(
+    program: Program,
+    args: &Args,
+    which: &SessionArgs,
+) -> Result<Exit, Failure> {
     let setup = Setup::new(&program, args)?;
     let choice = model::choose(&setup.config, program.model).await?;
     let mut signals = Signals::new()?;
-    let agent = setup.agent(program.state, choice.clone(), asker(signals.typed()))?;
+    let store = store::open(program.name, &setup.config, args).await?;
+    let id = store::id(&*store, program.name, which).await?;
+    let agent = setup.agent(
+        program.state,
+        choice.clone(),
+        asker(signals.typed()),
+        store.clone(),
+    )?;
     let mut chat = Chat {
-        session: agent.session("chat-1").await?,
+        session: agent.session(&id).await?,
         agent,
         setup,
         choice,
         screen: Screen::new(false),
-        sessions: 1,
         last: Exit::Answered,
     };
     let mut lines = Lines::new()?;
@@ -63,8 +75,16 @@ pub(crate) async fn chat(program: Program, args: &Args) -> Result<Exit, Failure>
             ),
         );
     }
+    if !chat.session.messages().is_empty() {
+        chat.recall();
+    }
     let exit = chat.talk(&mut lines, &mut signals).await;
     lines.save();
+    if lines.on_terminal() && !args.ephemeral && !chat.session.messages().is_empty() {
+        let id = chat.session.id();
+        chat.screen
+            .note(DIM, &format!("`chat --session {id}` goes on with this"));
+    }
     exit
 }
 
@@ -74,7 +94,6 @@ struct Chat {
     session: Session,
     choice: Choice,
     screen: Screen,
-    sessions: u32,
     /// How the last turn ended; what a piped conversation ends with.
     last: Exit,
 }
@@ -114,6 +133,24 @@ impl Chat {
                         return Ok(exit);
                     }
                 }
+            }
+        }
+    }
+
+    /// Reminds of where the conversation stands.
+    fn recall(&mut self) {
+        let messages = self.session.messages();
+        let id = self.session.id();
+        self.screen
+            .note(DIM, &format!("{id}, {} messages so far", messages.len()));
+        let said = |role| {
+            let last = messages.iter().rev().find(|message| message.role == role)?;
+            Some(text_of(&last.content)).filter(|text| !text.trim().is_empty())
+        };
+        for (mark, text) in [("› ", said(Role::User)), ("", said(Role::Assistant))] {
+            if let Some(text) = text {
+                let line = text::line(&text, 2 * columns());
+                self.screen.note(DIM, &format!("{mark}{line}"));
             }
         }
     }
@@ -161,13 +198,24 @@ impl Chat {
                 self.screen.answer(&table);
             }
             "/model" => self.model(rest).await?,
+            "/session" => {
+                let line = format!(
+                    "{}: {} messages, {} tokens in, {} out\n",
+                    self.session.id(),
+                    self.session.messages().len(),
+                    self.session
+                        .view()
+                        .map_or(0, |view| view.usage().input_tokens),
+                    self.session
+                        .view()
+                        .map_or(0, |view| view.usage().output_tokens),
+                );
+                self.screen.answer(&line);
+            }
             "/clear" => {
-                self.sessions += 1;
-                self.session = self
-                    .agent
-                    .session(&format!("chat-{}", self.sessions))
-                    .await?;
-                self.screen.note(DIM, "a new conversation");
+                self.session = self.agent.session(&store::new_id()).await?;
+                let id = self.session.id();
+                self.screen.note(DIM, &format!("a new session: {id}"));
             }
             unknown => {
                 let names = COMMANDS.iter().map(|(name, _)| *name);

@@ -14,10 +14,12 @@ mod model;
 mod panic;
 mod run;
 mod service;
+mod sessions;
 mod setup;
 mod show;
 mod signal;
 mod stamp;
+mod store;
 mod terminal;
 mod text;
 mod tools;
@@ -76,15 +78,16 @@ pub(crate) fn main(program: Program) -> ExitCode {
 async fn dispatch(program: Program, mut args: Args) -> Result<Exit, Failure> {
     let command = args.command.take().unwrap_or_else(|| {
         if std::io::stdin().is_terminal() {
-            Command::Chat
+            Command::Chat(args::SessionArgs::default())
         } else {
             Command::Run(args::RunArgs::default())
         }
     });
     match command {
-        Command::Chat => chat::chat(program, &args).await,
+        Command::Chat(session) => chat::chat(program, &args, &session).await,
         Command::Run(run) => run::run(program, &args, run).await,
         Command::Tools(tools) => tools::tools(program, &args, tools).await,
+        Command::Sessions(sessions) => sessions::sessions(program, &args, sessions).await,
         Command::Doctor => doctor::doctor(program, &args).await,
     }
 }

@@ -1,6 +1,6 @@
 //! `run`: one prompt, one answer.
 
-use claw_runtime::agent::{Agent, AgentError};
+use claw_runtime::agent::{Agent, AgentError, Session};
 use claw_runtime::event::{EndReason, TurnOutcome};
 use claw_runtime::provider::FailureClass;
 
@@ -12,7 +12,7 @@ use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::terminal::Screen;
-use super::{input, model};
+use super::{input, model, store};
 use crate::program::Program;
 
 /// Runs `run`.
@@ -30,8 +30,7 @@ pub(crate) async fn run(program: Program, args: &Args, run: RunArgs) -> Result<E
 }
 
 async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Failure> {
-    let (setup, agent, prompt, mut signals) = prepare(program, args, run).await?;
-    let mut session = agent.session("run").await?;
+    let (setup, agent, prompt, mut signals, mut session) = prepare(program, args, run).await?;
     let mut screen = Screen::new(run.quiet);
     let mut show = Show::new(&mut screen, agent.tools(), setup.limits.attempts);
     let (result, signal) = signals
@@ -46,8 +45,7 @@ async fn json(
     run: &RunArgs,
     lines: &mut Lines,
 ) -> Result<Exit, Failure> {
-    let (setup, agent, prompt, mut signals) = prepare(program, args, run).await?;
-    let mut session = agent.session("run").await?;
+    let (setup, _, prompt, mut signals, mut session) = prepare(program, args, run).await?;
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), lines)
         .await;
@@ -63,13 +61,16 @@ async fn prepare(
     program: Program,
     args: &Args,
     run: &RunArgs,
-) -> Result<(Setup, Agent, String, Signals), Failure> {
+) -> Result<(Setup, Agent, String, Signals, Session), Failure> {
     let setup = Setup::new(&program, args)?;
     let prompt = input::prompt(&run.prompt).await?;
     let choice = model::choose(&setup.config, program.model).await?;
     let signals = Signals::new()?;
-    let agent = setup.agent(program.state, choice, asker(signals.typed()))?;
-    Ok((setup, agent, prompt, signals))
+    let store = store::open(program.name, &setup.config, args).await?;
+    let id = store::id(&*store, program.name, &run.session).await?;
+    let agent = setup.agent(program.state, choice, asker(signals.typed()), store)?;
+    let session = agent.session(&id).await?;
+    Ok((setup, agent, prompt, signals, session))
 }
 
 /// Prints the rest of a turn and returns the code it ends with.

@@ -10,12 +10,13 @@ use claw_runtime::message::Message;
 use claw_runtime::nearest::nearest;
 use claw_runtime::policy::Policy;
 use claw_runtime::registry::Toolset;
+use claw_runtime::session::SessionStore;
 use claw_runtime::tool::{StateMap, Tool, Workspace};
 
 use super::args::Args;
 use super::exit::{Failure, warn};
 use super::model::Choice;
-use super::stamp;
+use super::{stamp, store};
 use crate::config::{Config, load};
 use crate::program::Program;
 
@@ -105,8 +106,12 @@ impl Setup {
         state: StateMap,
         model: Choice,
         approval: Arc<dyn Approval>,
+        store: Arc<dyn SessionStore>,
     ) -> Result<Agent, Failure> {
-        let workspace = self.workspace()?;
+        let workspace = match store::file(&self.config) {
+            Ok(file) => self.workspace()?.close(&file),
+            Err(_) => self.workspace()?,
+        };
         let system = format!(
             "{}\n\nWorkspace: {}",
             self.system,
@@ -120,6 +125,7 @@ impl Setup {
             .policy(self.policy.clone())
             .limits(self.limits.clone())
             .approval(approval)
+            .store(store)
             .workspace(Arc::new(workspace))
             .build()?;
         Ok(agent.with_protocol(model.protocol))

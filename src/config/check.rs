@@ -100,6 +100,7 @@ const ROOT: &[(&str, Form)] = &[
     ("providers", Form::Each(PROVIDER)),
     ("policy", Form::Table(POLICY)),
     ("limits", Form::Limits),
+    ("sessions", Form::Table(SESSIONS)),
 ];
 
 const PROVIDER: &[(&str, Form)] = &[
@@ -117,6 +118,8 @@ const POLICY: &[(&str, Form)] = &[
     ("ask", Form::Value),
     ("deny", Form::Value),
 ];
+
+const SESSIONS: &[(&str, Form)] = &[("store", Form::Value), ("file", Form::Value)];
 
 /// Checks one layer: syntax, keys, then types and values.
 pub(super) fn check(text: &str) -> Result<(), Fault> {

@@ -52,6 +52,8 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_DISCOVER", &["discover"]),
     ("CLAW_PROTOCOL", &["protocol"]),
     ("CLAW_PROFILE", &["policy", "profile"]),
+    ("CLAW_SESSIONS_STORE", &["sessions", "store"]),
+    ("CLAW_SESSIONS_FILE", &["sessions", "file"]),
 ];
 
 /// Variables that are read elsewhere.
@@ -197,6 +199,9 @@ fn anchor_paths(layer: &mut Table, folder: &Path) {
         }
     };
     anchor(layer, "workspace");
+    if let Some(Value::Table(sessions)) = layer.get_mut("sessions") {
+        anchor(sessions, "file");
+    }
     if let Some(Value::Table(providers)) = layer.get_mut("providers") {
         for (_, provider) in providers.iter_mut() {
             if let Value::Table(provider) = provider {

@@ -23,7 +23,7 @@ pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
 pub(crate) use trust::Untrusted;
-pub(crate) use value::{Address, EnvName, Profile, Zone};
+pub(crate) use value::{Address, EnvName, Profile, StoreKind, Zone};
 
 /// Every setting, with what nobody set left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -51,6 +51,18 @@ pub(crate) struct Config {
     pub(crate) policy: PolicyConfig,
     /// Bounds of a turn.
     pub(crate) limits: LimitsConfig,
+    /// Where sessions are kept.
+    pub(crate) sessions: SessionsConfig,
+}
+
+/// Where sessions are kept.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SessionsConfig {
+    /// In what.
+    pub(crate) store: Option<StoreKind>,
+    /// The SQLite file.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// One service.

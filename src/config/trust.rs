@@ -62,6 +62,7 @@ impl FolderFile {
         if said.workspace.is_some_and(|folder| self.leads_out(&folder)) {
             ignore(layer, "", "workspace");
         }
+        ignore(layer, "", "sessions");
         if let Some(policy) = table(layer, "policy") {
             let (ours, theirs) = (&trusted.policy, &said.policy);
             if !theirs.allow.is_empty() {

@@ -19,7 +19,7 @@ macro_rules! deserialize_from_str {
         }
     )*};
 }
-deserialize_from_str!(Address, EnvName, Profile, Zone);
+deserialize_from_str!(Address, EnvName, Profile, StoreKind, Zone);
 
 /// An `http` or `https` address, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,31 @@ impl FromStr for Address {
             }),
             None => Err(format!(
                 "expected an address like `http://127.0.0.1:8080/v1`, found {}",
+                quoted(text)
+            )),
+        }
+    }
+}
+
+/// What sessions are kept in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    /// A file of the user's.
+    #[default]
+    Sqlite,
+    /// Nothing: they end with the program.
+    Memory,
+}
+
+impl FromStr for StoreKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sqlite" => Ok(Self::Sqlite),
+            "memory" => Ok(Self::Memory),
+            _ => Err(format!(
+                "expected `sqlite` or `memory`, found {}",
                 quoted(text)
             )),
         }

@@ -5,6 +5,7 @@
 mod config;
 mod protocol;
 mod service;
+mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -18,9 +18,10 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    /// Starts a clock that shows some active time already.
+    pub(super) fn start_at(active: Millis) -> Self {
         Self {
-            past: Duration::ZERO,
+            past: Duration::from_millis(active),
             running_since: Some(Instant::now()),
             timers: Vec::new(),
             sleep: None,

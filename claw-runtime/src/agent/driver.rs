@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -12,19 +13,21 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
-use super::{Agent, AgentError, ApprovalRequest, Inner, Observer};
+use super::inbox::Given;
+use super::live::{Shown, Unseen, Watch};
+use super::{Agent, AgentError, ApprovalRequest, Inner, Observer, inbox};
 use crate::dialect::{Dialect, Offer};
-use crate::dispatch::{self, Finished, Job};
-use crate::event::{Answer, Event, TurnOutcome};
+use crate::dispatch::{self, Ended, Finished, Job};
+use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
     Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
     ToolChoice,
 };
-use crate::session::{Append, Barrier, Lease, View};
+use crate::session::{Append, Barrier, Lease, StoreError, View};
 use crate::tool::{CallInfo, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Setup, Turn};
+use crate::turn::{Command, Input, Millis, Setup, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
@@ -68,36 +71,59 @@ pub(super) async fn keep_context(
     Ok(())
 }
 
-/// Drives one turn to its end, in a session whose last event is `head`. Returns the outcome and the last event then.
-pub(super) async fn drive(
-    agent: &Inner,
-    lease: &Lease,
-    kept: &Kept,
-    turn: &mut Turn,
-    first: Input,
-    mut head: u64,
-    token: &CancellationToken,
-    observer: &mut dyn Observer,
-) -> (TurnOutcome, u64) {
-    let watch = Watch {
-        observer: Mutex::new(observer),
-        shown: AtomicBool::new(false),
-    };
-    let mut work = Work::new(agent, lease, kept, &watch, token);
-    let mut input = first;
+/// A turn to drive, in a session whose last event is `head`.
+pub(super) struct Drive<'r> {
+    pub(super) agent: &'r Inner,
+    pub(super) lease: &'r Lease,
+    pub(super) kept: &'r Kept,
+    pub(super) turn: &'r mut Turn,
+    /// What the turn begins or goes on with.
+    pub(super) first: Vec<Given>,
+    pub(super) head: u64,
+    pub(super) token: &'r CancellationToken,
+}
+
+/// Drives one turn until it ends or is parked. Returns the outcome and the last event then.
+pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (TurnOutcome, u64) {
+    let Drive {
+        agent,
+        lease,
+        kept,
+        turn,
+        first,
+        mut head,
+        token,
+    } = drive;
+    let watch = Watch::new(observer);
+    let mut work = Work::new(agent, lease, kept, &watch, token, turn.active());
+    work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
+    work.ready.extend(first);
     loop {
+        let Given { input, mut taken } = work.next().await;
         let mut step = turn.step(work.clock.now(), input);
-        while !step.append.is_empty() {
+        loop {
+            // What the turn makes nothing of leaves the inbox all the same.
+            let ignored = step.append.is_empty();
+            if ignored && taken.is_empty() {
+                break;
+            }
             let append = Append {
                 after: head,
                 events: &step.append,
                 barrier: step.barrier.unwrap_or(Barrier::Buffered),
-                taken: &[],
+                taken: &std::mem::take(&mut taken),
             };
-            let next = match agent.store.append(lease, append).await {
+            let kept = agent.store.append(lease, append).await;
+            if ignored {
+                if let Err(error) = kept {
+                    tracing::warn!(%error, "an ignored message stays in the inbox");
+                }
+                break;
+            }
+            let next = match kept {
                 Ok(()) => {
                     head += step.append.len() as u64;
-                    step.append.iter().for_each(|event| work.event(event));
+                    work.appended(&step.append);
                     Input::Appended
                 }
                 Err(error) => Input::AppendFailed {
@@ -112,7 +138,6 @@ pub(super) async fn drive(
                 return (outcome, head);
             }
         }
-        input = work.next().await;
     }
 }
 
@@ -135,11 +160,18 @@ struct Work<'r> {
     offer: Option<Arc<Offer>>,
     /// Whether the text of the last reply reached the observer while it came.
     live: bool,
-    calls: FuturesUnordered<BoxFuture<'r, Finished>>,
+    calls: FuturesUnordered<BoxFuture<'r, Ended>>,
     stops: HashMap<String, CancellationToken>,
-    asks: FuturesUnordered<BoxFuture<'r, Input>>,
+    /// The question that is open, by its call.
+    ask: Option<(String, BoxFuture<'r, Input>)>,
     progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
-    ready: VecDeque<Input>,
+    ready: VecDeque<Given>,
+    /// Told when the inbox may hold something; `None` when that cannot be told any more.
+    posted: Option<BoxFuture<'r, Result<(), StoreError>>>,
+    /// The last entry of the inbox that was read.
+    seen: Option<u64>,
+    /// Told when the session is about to be lost to another host.
+    lost: BoxFuture<'r, ()>,
 }
 
 impl<'r> Work<'r> {
@@ -149,6 +181,7 @@ impl<'r> Work<'r> {
         kept: &'r Kept,
         watch: &'r Watch<'r>,
         token: &'r CancellationToken,
+        active: Millis,
     ) -> Self {
         Self {
             agent,
@@ -158,15 +191,36 @@ impl<'r> Work<'r> {
             token,
             cancel: Box::pin(token.cancelled()),
             cancelled: false,
-            clock: Clock::start(),
+            clock: Clock::start_at(active),
             request: None,
             offer: None,
             live: false,
             calls: FuturesUnordered::new(),
             stops: HashMap::new(),
-            asks: FuturesUnordered::new(),
+            ask: None,
             progress: mpsc::channel(PROGRESS_LINES),
             ready: VecDeque::new(),
+            posted: Some(agent.store.posted(lease)),
+            seen: None,
+            lost: agent.store.lost(lease),
+        }
+    }
+
+    /// Shows appended events, and drops the question they answer.
+    fn appended(&mut self, events: &[Event]) {
+        let resumed = |event: &Event| matches!(event, Event::Resumed { .. });
+        let restarts = events.iter().any(resumed);
+        for event in events {
+            match event {
+                Event::ModelRequest { round, attempt, .. } if restarts && *attempt > 1 => {
+                    self.watch.observer().round_restarted(*round);
+                }
+                Event::Approval { call, .. } => {
+                    self.ask = self.ask.take().filter(|(asked, _)| asked != call);
+                }
+                _ => {}
+            }
+            self.event(event);
         }
     }
 
@@ -202,6 +256,16 @@ impl<'r> Work<'r> {
                     stop.cancel();
                 }
             }
+            Command::Reconcile {
+                call,
+                tool,
+                arguments,
+                timeout,
+            } => {
+                if let Some(job) = self.job(call, &tool, arguments, timeout) {
+                    self.calls.push(Box::pin(dispatch::reconcile(job)));
+                }
+            }
             Command::Ask {
                 call,
                 tool,
@@ -209,23 +273,33 @@ impl<'r> Work<'r> {
                 digest,
                 rule,
             } => {
-                let approval = &self.agent.approval;
+                let agent = self.agent;
                 let session = &self.lease.session;
-                self.asks.push(Box::pin(async move {
+                let asked = call.clone();
+                let ask = Box::pin(async move {
                     let request = ApprovalRequest {
                         session,
                         call: &call,
                         tool: &tool,
                         arguments: &arguments,
+                        digest: &digest,
                         rule: &rule,
                     };
-                    let answer: Answer = approval.ask(request).await;
-                    Input::Approval {
-                        call,
-                        digest,
-                        answer,
+                    let answer = agent.approval.ask(request).await;
+                    match agent.approval.waits() {
+                        Some(wait) if answer == Answer::Unanswered => Input::Parked {
+                            call,
+                            digest,
+                            expires_ms: (agent.clock)().saturating_add(millis(wait)),
+                        },
+                        _ => Input::Approval {
+                            call,
+                            digest,
+                            answer,
+                        },
                     }
-                }));
+                });
+                self.ask = Some((asked, ask));
             }
             Command::Arm { timer, after } => self.clock.arm(timer, after),
             Command::Finish(outcome) => return Some(outcome),
@@ -241,10 +315,8 @@ impl<'r> Work<'r> {
             .find(|model| model.provider.name() == target.provider && model.name == target.model);
         let Some(model) = model else {
             let message = format!("there is no model `{}:{}`", target.provider, target.model);
-            self.ready.push_back(Input::Failed(ProviderError::new(
-                FailureClass::NotFound,
-                message,
-            )));
+            let error = ProviderError::new(FailureClass::NotFound, message);
+            self.ready.push_back(Input::Failed(error).into());
             return;
         };
         let prompted = target.protocol == Protocol::Prompt;
@@ -290,17 +362,35 @@ impl<'r> Work<'r> {
         self.request = Some(model.provider.complete(request, sink));
     }
 
-    fn run(
+    fn run(&mut self, call: String, name: &str, arguments: ValidArguments, timeout: Duration) {
+        // The session may be somebody else's by the time the call has its effect.
+        if !self.agent.store.may_act(self.lease) {
+            let text = "Not run: this host is losing the session to another one.";
+            let not_started = Input::Outcome {
+                call,
+                status: Status::NotStarted,
+                content: vec![ContentBlock::text(text)],
+                blob: None,
+                progress: None,
+            };
+            return self.ready.push_back(not_started.into());
+        }
+        if let Some(job) = self.job(call, name, arguments, timeout) {
+            self.calls.push(Box::pin(dispatch::run(job)));
+        }
+    }
+
+    fn job(
         &mut self,
         call: String,
         name: &str,
         arguments: ValidArguments,
-        timeout: std::time::Duration,
-    ) {
+        timeout: Duration,
+    ) -> Option<Job> {
         let Some(tool) = self.agent.tools.get(name) else {
             // The machine looked it up in this very toolset.
             tracing::error!(tool = name, "a call to run names no tool");
-            return;
+            return None;
         };
         let stop = self.token.child_token();
         let lines = self.progress.0.clone();
@@ -318,7 +408,7 @@ impl<'r> Work<'r> {
             })),
         });
         self.stops.insert(call.clone(), stop.clone());
-        let job = Job {
+        Some(Job {
             call,
             tool: tool.clone(),
             ctx,
@@ -330,8 +420,7 @@ impl<'r> Work<'r> {
                 .max_output
                 .unwrap_or(self.agent.limits.output_chars),
             abandoned: self.agent.abandoned.clone(),
-        };
-        self.calls.push(Box::pin(dispatch::run(job)));
+        })
     }
 
     /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
@@ -341,39 +430,71 @@ impl<'r> Work<'r> {
     }
 
     /// Waits for the next thing the turn must hear of.
-    async fn next(&mut self) -> Input {
+    async fn next(&mut self) -> Given {
         loop {
-            if let Some(input) = self.ready.pop_front() {
-                return input;
+            if let Some(given) = self.ready.pop_front() {
+                return given;
             }
             let waits_for_person =
-                !self.asks.is_empty() && self.calls.is_empty() && self.request.is_none();
+                self.ask.is_some() && self.calls.is_empty() && self.request.is_none();
             self.clock.set_running(!waits_for_person);
             tokio::select! {
                 biased;
                 () = self.cancel.as_mut(), if !self.cancelled => {
                     self.cancelled = true;
-                    self.asks.clear();
-                    return Input::Cancel;
+                    self.ask = None;
+                    return Input::Cancel.into();
                 }
+                () = self.lost.as_mut() => {
+                    self.lost = Box::pin(std::future::pending());
+                    let message = "this host is losing the session: its lease could not be renewed".to_owned();
+                    return Input::Lost { message }.into();
+                }
+                posted = pending_or(&mut self.posted) => self.read_inbox(posted).await,
                 Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
-                Some(finished) = self.calls.next(), if !self.calls.is_empty() => {
-                    self.stops.remove(&finished.call);
-                    return keep(self.agent, self.lease, finished).await;
-                }
-                reply = poll(&mut self.request) => {
+                Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
+                    Ended::Finished(finished) => {
+                        self.stops.remove(&finished.call);
+                        return keep(self.agent, self.lease, finished).await.into();
+                    }
+                    Ended::NotDone { call } => return Input::NotDone { call }.into(),
+                },
+                reply = pending_or(&mut self.request) => {
                     self.request = None;
                     if self.watch.shown.load(Ordering::Relaxed) {
-                        self.ready.push_back(Input::Shown);
+                        self.ready.push_back(Input::Shown.into());
                     }
-                    self.ready.push_back(match reply {
+                    let reply = match reply {
                         Ok(reply) => Input::Reply(self.lifted(reply)),
                         Err(error) => Input::Failed(error),
-                    });
+                    };
+                    self.ready.push_back(reply.into());
                 }
-                Some(answer) = self.asks.next(), if !self.asks.is_empty() => return answer,
-                timer = self.clock.fired() => return Input::Fired(timer),
+                answer = answer(&mut self.ask) => {
+                    self.ask = None;
+                    return answer.into();
+                }
+                timer = self.clock.fired() => return Input::Fired(timer).into(),
             }
+        }
+    }
+
+    /// Reads what is new in the inbox.
+    async fn read_inbox(&mut self, posted: Result<(), StoreError>) {
+        self.posted = None;
+        let read = match posted {
+            Ok(()) => inbox::read(self.agent, self.lease, self.seen).await,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(entries) => {
+                let last = entries.iter().flat_map(|given| &given.taken).max();
+                self.seen = last.copied().or(self.seen);
+                self.ready.extend(entries);
+                self.posted = Some(self.agent.store.posted(self.lease));
+            }
+            // Whoever owns the session now reads it.
+            Err(error) => tracing::warn!(%error, "the inbox is not read any more"),
         }
     }
 
@@ -422,50 +543,22 @@ async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
     }
 }
 
-/// Polls the running request; pends while there is none.
-async fn poll(
-    request: &mut Option<BoxFuture<'_, Result<Reply, ProviderError>>>,
-) -> Result<Reply, ProviderError> {
-    match request {
-        Some(request) => request.await,
+/// Polls what is under way; pends while nothing is.
+async fn pending_or<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
+    match work {
+        Some(work) => work.await,
         None => std::future::pending().await,
     }
 }
 
-/// The observer, shared between the turn and the running request: both live on one task, so the lock is never waited
-/// for.
-struct Watch<'o> {
-    observer: Mutex<&'o mut dyn Observer>,
-    shown: AtomicBool,
-}
-
-impl<'o> Watch<'o> {
-    fn observer(&self) -> MutexGuard<'_, &'o mut dyn Observer> {
-        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
+/// Waits for the answer to the open question.
+async fn answer(ask: &mut Option<(String, BoxFuture<'_, Input>)>) -> Input {
+    match ask {
+        Some((_, answer)) => answer.await,
+        None => std::future::pending().await,
     }
 }
 
-/// Shows the pieces of a reply as they come, tools by the names we know them by.
-struct Shown<'r> {
-    watch: &'r Watch<'r>,
-    offer: Option<Arc<Offer>>,
-}
-
-impl DeltaSink for Shown<'_> {
-    fn delta(&mut self, mut delta: Delta) {
-        if matches!(delta, Delta::Text { .. }) {
-            self.watch.shown.store(true, Ordering::Relaxed);
-        }
-        if let (Delta::CallStarted { name, .. }, Some(offer)) = (&mut delta, &self.offer) {
-            *name = offer.name(name).to_owned();
-        }
-        self.watch.observer().delta(&delta);
-    }
-}
-
-/// Takes the pieces of a reply that nobody sees yet: the request streams all the same, for its idle timer.
-struct Unseen;
-
-impl DeltaSink for Unseen {
-    fn delta(&mut self, _: Delta) {}
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,14 +2,19 @@
 
 mod clock;
 mod driver;
+mod inbox;
+mod live;
+mod recover;
 mod session;
 mod watch;
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use recover::{Recover, Recovered};
 pub use session::{Canceller, Session};
-pub use watch::{Approval, ApprovalRequest, Nobody, Observer};
+pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
 use crate::dispatch::Abandoned;
 use crate::event::Fact;
@@ -18,7 +23,7 @@ use crate::policy::Policy;
 use crate::provider::{Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
 use crate::schema::Coerce;
-use crate::session::{MemoryStore, SessionStore, StoreError, View};
+use crate::session::{MemoryStore, SessionStore, StoreError, Unreadable, View};
 use crate::tool::{StateMap, Tool, Tools, Workspace};
 
 /// A model, the tools it may use and the rules it works under. Cheap to clone; sessions share it.
@@ -55,8 +60,13 @@ struct Inner {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    recover: Recover,
+    clock: Clock,
     abandoned: Arc<Abandoned>,
 }
+
+/// Tells the milliseconds since the Unix epoch.
+type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 #[derive(Clone)]
 struct Model {
@@ -78,6 +88,8 @@ pub struct AgentBuilder {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    recover: Recover,
+    clock: Clock,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -101,6 +113,26 @@ pub enum AgentError {
     /// The session store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The session's journal is damaged.
+    #[error(
+        "session `{session}` is damaged: {fault}; its first {whole} events are whole: branch it there to go on"
+    )]
+    Damaged {
+        /// The session.
+        session: String,
+        /// How many events are whole, which is where to branch it.
+        whole: u64,
+        /// Where and how.
+        fault: Unreadable,
+    },
+    /// The session has a turn that was interrupted, and was not to be touched.
+    #[error(
+        "session `{session}` has an unfinished turn: resume it, or settle it, before a new one begins"
+    )]
+    Unfinished {
+        /// The session.
+        session: String,
+    },
 }
 
 impl Agent {
@@ -119,6 +151,8 @@ impl Agent {
             store: Arc::new(MemoryStore::new()),
             workspace: None,
             protocol: None,
+            recover: Recover::default(),
+            clock: Arc::new(wall_clock),
         }
     }
 
@@ -275,6 +309,18 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets what becomes of an interrupted turn when its session is to run a new one.
+    pub fn recover(mut self, recover: Recover) -> Self {
+        self.recover = recover;
+        self
+    }
+
+    /// Sets the clock that questions expire by, in milliseconds since the Unix epoch; the system's when left out.
+    pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
@@ -313,8 +359,17 @@ impl AgentBuilder {
                 store: self.store,
                 workspace: self.workspace,
                 protocol: self.protocol,
+                recover: self.recover,
+                clock: self.clock,
                 abandoned: Arc::default(),
             }),
         })
     }
+}
+
+fn wall_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }

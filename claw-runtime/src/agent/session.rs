@@ -4,24 +4,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::driver;
-use super::{Agent, AgentError, Observer};
-use crate::event::{EndReason, TurnOutcome};
-use crate::message::Message;
+use super::driver::{self, Drive};
+use super::inbox::{self, Before, Given};
+use super::{Agent, AgentError, Observer, Recover};
+use crate::event::{EndReason, Event, TurnOutcome};
+use crate::message::{ContentBlock, Message};
 use crate::provider::Kept;
-use crate::session::{Lease, View, journal};
+use crate::session::journal::{self, Journal};
+use crate::session::{Lease, Phase, Stored, View};
 use crate::turn::{Input, Turn};
 
 /// A kept conversation with an [`Agent`]. One turn at a time.
 ///
-/// Dropping the future of a turn cancels it; the session goes on from what its journal holds.
+/// Dropping the future of a turn interrupts it, as the end of the process would: the session goes on from what its journal
+/// holds.
 #[derive(Debug)]
 pub struct Session {
     agent: Agent,
-    lease: Lease,
+    id: String,
+    /// `None` where the session was given up: while it is parked, and when it was lost to another owner.
+    lease: Option<Lease>,
     /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew.
     view: Option<View>,
     events: u64,
+    /// The events of a turn that was interrupted or parked.
+    unfinished: Vec<Stored>,
     /// What the provider kept of the conversation of this very view.
     kept: Kept,
     canceller: Canceller,
@@ -60,42 +67,85 @@ impl Drop for Running<'_> {
 
 impl Session {
     pub(super) async fn open(agent: Agent, id: &str) -> Result<Self, AgentError> {
-        let lease = agent.inner.store.open(id).await?;
         let mut session = Self {
             agent,
-            lease,
+            id: id.to_owned(),
+            lease: None,
             view: None,
             events: 0,
+            unfinished: Vec::new(),
             kept: Kept::default(),
             canceller: Canceller::default(),
         };
-        session.view = Some(session.fold().await?);
+        session.fold().await?;
         Ok(session)
     }
 
-    async fn fold(&mut self) -> Result<View, AgentError> {
-        let store = &*self.agent.inner.store;
-        let journal = journal::load(store, &self.lease.session).await?;
-        self.events = journal.len() as u64;
+    /// Makes sure that the session is ours and that its journal is folded.
+    async fn fold(&mut self) -> Result<(), AgentError> {
+        let store = self.agent.inner.store.clone();
+        if self.lease.is_none() {
+            self.lease = Some(store.open(&self.id).await?);
+            self.view = None;
+        }
+        if self.view.is_some() {
+            return Ok(());
+        }
+        let Journal { mut events, fault } = journal::read(&*store, &self.id).await?;
+        if let Some(fault) = fault {
+            self.give_up().await?;
+            return Err(AgentError::Damaged {
+                session: self.id.clone(),
+                whole: events.len() as u64,
+                fault,
+            });
+        }
+        self.events = events.len() as u64;
         self.kept = Kept::default();
-        Ok(journal.iter().map(|stored| &stored.event).collect())
+        self.view = Some(events.iter().map(|stored| &stored.event).collect());
+        let ended = |stored: &Stored| matches!(stored.event, Event::TurnEnd { .. });
+        let begin = events.iter().rposition(ended).map_or(0, |at| at + 1);
+        self.unfinished = events.split_off(begin);
+        if phase(&self.unfinished) == Phase::Idle {
+            self.unfinished.clear();
+        }
+        Ok(())
+    }
+
+    /// Gives the session up, so that another host may own it.
+    async fn give_up(&mut self) -> Result<(), AgentError> {
+        self.view = None;
+        if let Some(lease) = self.lease.take() {
+            self.agent.inner.store.close(lease).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes the session, so that another host may own it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store does.
+    pub async fn close(mut self) -> Result<(), AgentError> {
+        self.give_up().await
     }
 
     /// Returns the session's id.
     pub fn id(&self) -> &str {
-        &self.lease.session
+        &self.id
     }
 
     /// Runs one turn: asks the model, calls the tools it wants, until it answers or a limit ends it.
     ///
     /// # Errors
     ///
-    /// Fails when the session cannot be read from its store. Everything else is an outcome.
+    /// Fails when the session cannot be read from its store or is damaged, and when an unfinished turn is in the way and the
+    /// agent's [`Recover`] leaves it there. Everything else is an outcome.
     pub async fn run(&mut self, prompt: &str) -> Result<TurnOutcome, AgentError> {
         self.run_observed(Message::user(prompt), &mut ()).await
     }
 
-    /// Runs one turn on a user message and tells `observer` what happens.
+    /// Runs one turn on a user message and tells `observer` what happens. What waits in the session's inbox is said first.
     ///
     /// # Errors
     ///
@@ -105,40 +155,164 @@ impl Session {
         input: Message,
         observer: &mut dyn Observer,
     ) -> Result<TurnOutcome, AgentError> {
-        let view = match self.view.take() {
-            Some(view) => view,
-            None => self.fold().await?,
-        };
-        let token = CancellationToken::new();
-        self.canceller.set(Some(token.clone()));
-        let _running = Running(&self.canceller);
-
-        let agent = self.agent.clone();
-        driver::keep_context(&agent, &self.lease, &view).await?;
-        let mut turn = Turn::new(agent.setup(&view, &self.lease, self.events), view);
+        self.make_way(observer).await?;
+        let Before { mut said, stale } = self.waiting().await?;
         // The key is the input's place in the journal: the same after a reload, different for each turn.
         let key = format!("input-{}", self.events + 1);
-        let first = Input::Posted {
-            key,
-            content: input.content,
+        said.push(Given {
+            input: first(key, input.content),
+            taken: stale,
+        });
+        self.turn(said, observer).await
+    }
+
+    /// Runs one turn on what waits in the session's inbox; `None` when nothing does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`].
+    pub async fn run_posted(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<TurnOutcome>, AgentError> {
+        self.fold().await?;
+        let Before { mut said, .. } = self.waiting().await?;
+        if said.is_empty() {
+            return Ok(None);
+        }
+        if !self.unfinished.is_empty() {
+            self.make_way(observer).await?;
+            // A turn that went on has taken what it could.
+            said = self.waiting().await?.said;
+        }
+        match said.last_mut() {
+            None => return Ok(None),
+            Some(last) => {
+                if let Input::Said { key, content } =
+                    std::mem::replace(&mut last.input, Input::Cancel)
+                {
+                    last.input = first(key, content);
+                }
+            }
+        }
+        self.turn(said, observer).await.map(Some)
+    }
+
+    /// Tells whether the session has a turn that was interrupted, or parked with an open question.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the session cannot be read from its store.
+    pub async fn unfinished(&mut self) -> Result<bool, AgentError> {
+        self.fold().await?;
+        Ok(!self.unfinished.is_empty())
+    }
+
+    /// Goes on with the unfinished turn, from where its journal ends: open calls are decided by their effect, a request
+    /// under way is made again, an open question is asked again. `None` when there is no such turn.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`].
+    pub async fn resume(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<TurnOutcome>, AgentError> {
+        self.fold().await?;
+        if self.unfinished.is_empty() {
+            return Ok(None);
+        }
+        let now_ms = (self.agent.inner.clock)();
+        let mut first = vec![Given::from(Input::Resume { now_ms })];
+        if let Some(lease) = &self.lease {
+            first.extend(inbox::read(&self.agent.inner, lease, None).await?);
+        }
+        self.turn(first, observer).await.map(Some)
+    }
+
+    /// Brings the unfinished turn to an end: open calls are answered by their effect, nothing is started. `None` when there
+    /// is no such turn.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`].
+    pub async fn settle(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<TurnOutcome>, AgentError> {
+        self.fold().await?;
+        if self.unfinished.is_empty() {
+            return Ok(None);
+        }
+        let first = vec![Given::from(Input::Settle)];
+        self.turn(first, observer).await.map(Some)
+    }
+
+    /// Does with an unfinished turn what the agent says, so that a new one can begin.
+    async fn make_way(&mut self, observer: &mut dyn Observer) -> Result<(), AgentError> {
+        self.fold().await?;
+        match self.agent.inner.recover {
+            Recover::Settle => self.settle(observer).await?,
+            Recover::Resume => self.resume(observer).await?,
+            Recover::Refuse => None,
         };
-        let (outcome, head) = driver::drive(
-            &agent.inner,
-            &self.lease,
-            &self.kept,
-            &mut turn,
+        self.fold().await?;
+        if self.unfinished.is_empty() {
+            return Ok(());
+        }
+        Err(AgentError::Unfinished {
+            session: self.id.clone(),
+        })
+    }
+
+    async fn waiting(&self) -> Result<Before, AgentError> {
+        match &self.lease {
+            Some(lease) => Ok(inbox::before(&self.agent.inner, lease).await?),
+            None => Ok(Before::default()),
+        }
+    }
+
+    /// Drives a turn that begins or goes on with these inputs; the session is folded.
+    async fn turn(
+        &mut self,
+        first: Vec<Given>,
+        observer: &mut dyn Observer,
+    ) -> Result<TurnOutcome, AgentError> {
+        let token = CancellationToken::new();
+        self.canceller.set(Some(token.clone()));
+        let canceller = self.canceller.clone();
+        let _running = Running(&canceller);
+
+        let agent = self.agent.clone();
+        let (Some(lease), Some(view)) = (self.lease.clone(), self.view.take()) else {
+            return Err(AgentError::Unfinished {
+                session: self.id.clone(),
+            });
+        };
+        driver::keep_context(&agent, &lease, &view).await?;
+        let setup = agent.setup(&view, &lease, self.events);
+        let unfinished = std::mem::take(&mut self.unfinished);
+        let mut turn = match unfinished.is_empty() {
+            true => Turn::new(setup, view),
+            false => Turn::resume(setup, view, &unfinished),
+        };
+        let drive = Drive {
+            agent: &agent.inner,
+            lease: &lease,
+            kept: &self.kept,
+            turn: &mut turn,
             first,
-            self.events,
-            &token,
-            observer,
-        )
-        .await;
-        self.events = head;
-        // After a failure the store alone knows what it kept.
-        self.view = match outcome.reason {
-            EndReason::StoreFailed { .. } => None,
-            _ => Some(turn.into_view()),
+            head: self.events,
+            token: &token,
         };
+        let (outcome, head) = driver::drive(drive, observer).await;
+        self.events = head;
+        match outcome.reason {
+            // The store alone knows what it kept, and whose the session is.
+            EndReason::StoreFailed { .. } => self.lease = None,
+            EndReason::Parked { .. } => self.give_up().await?,
+            _ => self.view = Some(turn.into_view()),
+        }
         Ok(outcome)
     }
 
@@ -152,9 +326,19 @@ impl Session {
         self.view.as_ref().map_or(&[], |view| view.messages())
     }
 
-    /// Returns the session as folded from its journal; `None` after a turn was dropped or could not be written, until the
-    /// next one.
+    /// Returns the session as folded from its journal; `None` after a turn was dropped, parked or could not be written,
+    /// until the next one.
     pub fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }
+}
+
+fn first(key: String, content: Vec<ContentBlock>) -> Input {
+    Input::Posted { key, content }
+}
+
+fn phase(events: &[Stored]) -> Phase {
+    events
+        .iter()
+        .fold(Phase::Idle, |phase, stored| phase.after(&stored.event))
 }

@@ -1,5 +1,7 @@
 //! Who watches a turn, and who says yes.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 
 use crate::event::{Answer, Event};
@@ -10,6 +12,12 @@ pub trait Approval: Send + Sync {
     /// Asks, and waits for the answer. [`Answer::Unanswered`] denies, naming the rule. Dropping the future withdraws the
     /// question.
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Answer>;
+
+    /// Returns how long a question that [`ask`](Self::ask) leaves unanswered may wait for somebody to answer it through the
+    /// session's inbox: the turn is parked meanwhile. `None` denies at once.
+    fn waits(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// What a person is asked.
@@ -23,6 +31,8 @@ pub struct ApprovalRequest<'a> {
     pub tool: &'a str,
     /// The arguments as they will run, secrets masked.
     pub arguments: &'a str,
+    /// Digest of tool and exact arguments, which a posted answer must name.
+    pub digest: &'a str,
     /// The rule that asks.
     pub rule: &'a str,
 }
@@ -37,6 +47,20 @@ impl Approval for Nobody {
     }
 }
 
+/// Leaves every question to whoever answers it through the session's inbox in this time; after that the answer is no.
+#[derive(Clone, Copy, Debug)]
+pub struct Later(pub Duration);
+
+impl Approval for Later {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Unanswered })
+    }
+
+    fn waits(&self) -> Option<Duration> {
+        Some(self.0)
+    }
+}
+
 /// Watches a turn. Called on the turn's task: return quickly.
 pub trait Observer: Send {
     /// An event was appended to the journal.
@@ -47,6 +71,12 @@ pub trait Observer: Send {
     /// A piece of the running reply came. Not journaled; all text of a reply comes this way once, streamed or not.
     fn delta(&mut self, delta: &Delta) {
         let _ = delta;
+    }
+
+    /// A turn that was interrupted asks the model again: what came of this round's reply before, and was not journaled, is
+    /// void.
+    fn round_restarted(&mut self, round: u32) {
+        let _ = round;
     }
 
     /// A running call tells how far it is.

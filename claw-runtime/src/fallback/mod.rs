@@ -8,6 +8,7 @@
 //! reasoning never run, a value that was cut is never closed, and a tool is never guessed. What is missed costs one more
 //! round; what is wrongly run may do harm.
 
+pub mod constrained;
 mod fault;
 mod marker;
 mod payload;

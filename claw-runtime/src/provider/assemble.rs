@@ -15,7 +15,6 @@ pub(crate) struct Assembler {
     parts: Vec<Part>,
     calls: Calls,
     think: Splitter,
-    opaque: Vec<ContentBlock>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
 }
@@ -25,6 +24,7 @@ enum Part {
     Text(String),
     Reasoning(String),
     Call(usize),
+    Opaque(ContentBlock),
 }
 
 impl Assembler {
@@ -55,9 +55,9 @@ impl Assembler {
         self.calls.len()
     }
 
-    /// Takes a part that goes back to the same model as it came.
+    /// Takes a part that goes back to the same model as it came, in its place among the others.
     pub(crate) fn opaque(&mut self, block: ContentBlock) {
-        self.opaque.push(block);
+        self.parts.push(Part::Opaque(block));
     }
 
     /// Takes the tokens spent; the last word counts.
@@ -98,7 +98,7 @@ impl Assembler {
                 )
             });
         };
-        let mut content = self.opaque;
+        let mut content = Vec::new();
         let mut cut_calls = Vec::new();
         let mut has_calls = false;
         for part in self.parts {
@@ -111,6 +111,7 @@ impl Assembler {
                     Some(Outcome::Cut(call)) => cut_calls.push(call),
                     None => {}
                 },
+                Part::Opaque(block) => content.push(block),
                 said => content.extend(said.into_said()),
             }
         }

@@ -10,8 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::failure::bounded;
-use super::openai_chat::Progress;
-use super::{FailureClass, ProviderError};
+use super::{FailureClass, Progress, ProviderError};
 
 /// How long an answer may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

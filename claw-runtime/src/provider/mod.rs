@@ -5,11 +5,20 @@
 
 mod assemble;
 mod calls;
+#[cfg(feature = "http")]
+mod content;
+mod decode;
+mod draft;
+#[cfg(feature = "http")]
+mod endpoint;
 mod failure;
 mod history;
 #[cfg(feature = "http")]
 mod http;
+mod lenient;
 pub mod openai_chat;
+#[cfg(feature = "http")]
+mod prefix;
 pub mod presets;
 pub mod scripted;
 mod sse;
@@ -22,11 +31,14 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+pub use decode::{Decoder, Head, Progress};
+#[cfg(feature = "http")]
+pub use endpoint::SetupError;
 pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
 #[cfg(feature = "http")]
-pub use openai_chat::{OpenAiChat, SetupError};
+pub use openai_chat::OpenAiChat;
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
 

@@ -13,6 +13,8 @@ pub(crate) struct Event<'a> {
     pub(crate) data: &'a str,
     /// Whether the event is named `error`.
     pub(crate) is_error: bool,
+    /// The HTTP status that a comment names (DashScope: `:HTTP_STATUS/400`).
+    pub(crate) status: Option<u16>,
 }
 
 /// An event grew past its limit.
@@ -26,6 +28,7 @@ pub(crate) struct Reader {
     data: Vec<u8>,
     has_data: bool,
     is_error: bool,
+    status: Option<u16>,
     after_cr: bool,
     first_line: bool,
     max: usize,
@@ -39,6 +42,7 @@ impl Reader {
             data: Vec::new(),
             has_data: false,
             is_error: false,
+            status: None,
             after_cr: false,
             first_line: true,
             max,
@@ -95,6 +99,12 @@ impl Reader {
         if line.is_empty() {
             return self.dispatch(each);
         }
+        if let Some(status) = line.strip_prefix(b":HTTP_STATUS/") {
+            self.status = std::str::from_utf8(status)
+                .ok()
+                .and_then(|status| status.trim().parse().ok());
+            return;
+        }
         // Some gateways break off with a bare JSON error where an event belongs.
         if line.starts_with(b"{\"error\"") {
             return self.append(line);
@@ -126,10 +136,12 @@ impl Reader {
 
     fn dispatch(&mut self, each: &mut dyn FnMut(Event<'_>)) {
         let is_error = std::mem::take(&mut self.is_error);
+        let status = self.status.take();
         if std::mem::take(&mut self.has_data) {
             each(Event {
                 data: &String::from_utf8_lossy(&self.data),
                 is_error,
+                status,
             });
             self.data.clear();
         }

@@ -79,12 +79,14 @@ pub async fn branch(
     store.close(lease).await
 }
 
-/// Returns the first words of the first message among `events`: what a list calls the session.
+/// Returns the first words of the first message among `events`: what a list calls the session. Control characters, which
+/// a medium or a terminal may take amiss, are blanks here.
 pub fn title<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<String> {
     let said = events.into_iter().find_map(|event| match event {
         Event::UserInput { content, .. } => Some(crate::message::text_of(content)),
         _ => None,
     })?;
-    let words: Vec<_> = said.split_whitespace().collect();
+    let words = said.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
     Some(words.join(" ").chars().take(TITLE_CHARS).collect())
 }

@@ -16,9 +16,17 @@ use super::store::{
 };
 use crate::event::Event;
 
-/// Sessions in memory. One host: nobody else can own what it holds.
+/// Sessions in memory. A host of its own, unless it [joins](Self::join) another.
 #[derive(Default)]
 pub struct MemoryStore {
+    program: String,
+    host: u64,
+    medium: Arc<Medium>,
+}
+
+/// What the hosts share.
+#[derive(Default)]
+struct Medium {
     inner: Mutex<Inner>,
     posted: Notify,
 }
@@ -28,12 +36,16 @@ struct Inner {
     sessions: HashMap<String, Session>,
     counters: HashMap<String, u64>,
     blobs: HashMap<String, Arc<[u8]>>,
+    hosts: u64,
+    /// The last fence given out: one sequence for all sessions, for one may be deleted and another take its name.
+    fence: u64,
 }
 
 #[derive(Default)]
 struct Session {
+    program: String,
     fence: u64,
-    owned: bool,
+    owner: Option<u64>,
     entries: Vec<Entry>,
     parent: Option<Parent>,
     title: Option<String>,
@@ -54,14 +66,51 @@ enum Entry {
 }
 
 impl MemoryStore {
-    /// Returns an empty store.
+    /// Returns an empty store, whose program has no name.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Returns another host of the same sessions, which serves `program`. It lives until it is dropped.
+    pub fn join(&self, program: &str) -> Self {
+        let mut inner = self.inner();
+        inner.hosts += 1;
+        Self {
+            program: program.to_owned(),
+            host: inner.hosts,
+            medium: self.medium.clone(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.medium.inner()
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        for session in self.medium.inner().sessions.values_mut() {
+            session.owner.take_if(|owner| *owner == self.host);
+        }
+    }
+}
+
+impl Medium {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // A panic between two field writes cannot happen here, so a poisoned map is whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    fn not_elsewhere(&self, id: &str, host: u64) -> Result<(), StoreError> {
+        match self.owner {
+            Some(owner) if owner != host => Err(StoreError::Live {
+                session: id.to_owned(),
+                owner: name(owner),
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -78,12 +127,39 @@ impl Inner {
 
     fn owned(&mut self, lease: &Lease) -> Result<&mut Session, StoreError> {
         let session = self.find_mut(&lease.session)?;
-        if session.fence != lease.fence || !session.owned {
+        if session.fence != lease.fence || session.owner.is_none() {
             return Err(StoreError::FenceLost {
                 session: lease.session.clone(),
             });
         }
         Ok(session)
+    }
+
+    fn open(&mut self, id: &str, host: u64, program: &str) -> Result<Lease, StoreError> {
+        let now = now_ms();
+        let session = self
+            .sessions
+            .entry(id.to_owned())
+            .or_insert_with(|| Session {
+                program: program.to_owned(),
+                created_ms: now,
+                updated_ms: now,
+                ..Session::default()
+            });
+        if session.program != program {
+            return Err(StoreError::OtherProgram {
+                session: id.to_owned(),
+                program: session.program.clone(),
+            });
+        }
+        session.not_elsewhere(id, host)?;
+        self.fence += 1;
+        session.fence = self.fence;
+        session.owner = Some(host);
+        Ok(Lease {
+            session: id.to_owned(),
+            fence: session.fence,
+        })
     }
 
     fn append(&mut self, lease: &Lease, append: Append<'_>) -> Result<(), StoreError> {
@@ -133,6 +209,7 @@ impl Inner {
     fn restore(
         &mut self,
         id: &str,
+        program: &str,
         parent: Option<&Parent>,
         records: &[Record],
     ) -> Result<(), StoreError> {
@@ -151,6 +228,7 @@ impl Inner {
         self.sessions.insert(
             id.to_owned(),
             Session {
+                program: program.to_owned(),
                 entries: records.iter().cloned().map(Entry::Record).collect(),
                 parent: parent.cloned(),
                 title: title(events()),
@@ -163,23 +241,26 @@ impl Inner {
         Ok(())
     }
 
-    fn sessions(&self, query: &Query) -> Vec<SessionInfo> {
+    fn sessions(&self, query: &Query, host: u64) -> Vec<SessionInfo> {
         let mut found: Vec<_> = self
             .sessions
             .iter()
             .filter(|(_, session)| !query.unfinished || session.phase != Phase::Idle)
-            .filter(|_| query.program.as_deref().is_none_or(str::is_empty))
+            .filter(|(_, session)| match &query.program {
+                Some(program) => *program == session.program,
+                None => true,
+            })
             .map(|(id, session)| SessionInfo {
                 id: id.clone(),
-                program: String::new(),
+                program: session.program.clone(),
                 title: session.title.clone().unwrap_or_default(),
                 parent: session.parent.clone(),
                 head: session.entries.len() as u64,
                 created_ms: session.created_ms,
                 updated_ms: session.updated_ms,
                 phase: session.phase,
-                owner: session.owned.then(|| "this program".to_owned()),
-                here: session.owned,
+                owner: session.owner.map(name),
+                here: session.owner == Some(host),
             })
             .collect();
         found.sort_by(|a, b| (b.updated_ms, &a.id).cmp(&(a.updated_ms, &b.id)));
@@ -189,7 +270,8 @@ impl Inner {
         found
     }
 
-    fn delete(&mut self, session: &str) -> Result<(), StoreError> {
+    fn delete(&mut self, session: &str, host: u64) -> Result<(), StoreError> {
+        self.find(session)?.not_elsewhere(session, host)?;
         let gone = self
             .sessions
             .remove(session)
@@ -249,27 +331,12 @@ impl Inner {
 
 impl SessionStore for MemoryStore {
     fn open<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Lease> {
-        let mut inner = self.inner();
-        let now = now_ms();
-        let kept = inner
-            .sessions
-            .entry(session.to_owned())
-            .or_insert_with(|| Session {
-                created_ms: now,
-                updated_ms: now,
-                ..Session::default()
-            });
-        kept.fence += 1;
-        kept.owned = true;
-        answer(Ok(Lease {
-            session: session.to_owned(),
-            fence: kept.fence,
-        }))
+        answer(self.inner().open(session, self.host, &self.program))
     }
 
     fn close(&self, lease: Lease) -> StoreFuture<'_, ()> {
         if let Ok(session) = self.inner().owned(&lease) {
-            session.owned = false;
+            session.owner = None;
         }
         answer(Ok(()))
     }
@@ -288,15 +355,18 @@ impl SessionStore for MemoryStore {
         parent: Option<&'a Parent>,
         records: &'a [Record],
     ) -> StoreFuture<'a, ()> {
-        answer(self.inner().restore(session, parent, records))
+        answer(
+            self.inner()
+                .restore(session, &self.program, parent, records),
+        )
     }
 
     fn sessions<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<SessionInfo>> {
-        answer(Ok(self.inner().sessions(query)))
+        answer(Ok(self.inner().sessions(query, self.host)))
     }
 
     fn delete<'a>(&'a self, session: &'a str) -> StoreFuture<'a, ()> {
-        answer(self.inner().delete(session))
+        answer(self.inner().delete(session, self.host))
     }
 
     fn put_blob<'a>(&'a self, lease: &'a Lease, bytes: &'a [u8]) -> StoreFuture<'a, String> {
@@ -329,7 +399,7 @@ impl SessionStore for MemoryStore {
         input: &'a Posted,
     ) -> StoreFuture<'a, bool> {
         let new = self.inner().post(session, key, input);
-        self.posted.notify_waiters();
+        self.medium.posted.notify_waiters();
         answer(new)
     }
 
@@ -342,7 +412,7 @@ impl SessionStore for MemoryStore {
     }
 
     fn posted<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, ()> {
-        let posted = self.posted.notified();
+        let posted = self.medium.posted.notified();
         Box::pin(async move {
             let mut posted = std::pin::pin!(posted);
             // Listens from here on, so that nothing is missed between the look and the wait.
@@ -361,6 +431,11 @@ impl SessionStore for MemoryStore {
 
 fn answer<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> BoxFuture<'a, Result<T, StoreError>> {
     Box::pin(ready(answer))
+}
+
+/// What a host is called in errors and lists.
+fn name(host: u64) -> String {
+    format!("host {host} of this process")
 }
 
 fn not_found(session: &str) -> StoreError {

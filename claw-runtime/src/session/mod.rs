@@ -3,16 +3,21 @@
 //! [`record`] is the stored form, [`View`] the fold to what the model sees. A store keeps records and knows nothing of
 //! either's meaning.
 
+pub mod export;
 mod inbox;
 pub mod journal;
 mod memory;
 pub mod record;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod store;
 mod view;
 
 pub use inbox::{Posted, Waiting};
 pub use memory::MemoryStore;
 pub use record::{Record, Stored, Unreadable};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, Finding, SqliteOptions, SqliteStore};
 pub use store::{
     Append, Barrier, Lease, MOST_BLOB_BYTES, Parent, Phase, Query, SessionInfo, SessionStore,
     StoreError, StoreFuture,

@@ -59,6 +59,12 @@ pub enum Unreadable {
         /// Where.
         seq: u64,
     },
+    /// The medium cannot give it.
+    #[error("event {seq} is lost: the medium it was kept on cannot give it")]
+    Lost {
+        /// Where.
+        seq: u64,
+    },
     /// Written by a newer claw.
     #[error(
         "event {seq} (`{kind}`) is written in version {version}; this program reads up to {VERSION}"
@@ -106,25 +112,51 @@ pub fn chain(
     hash.finalize().into()
 }
 
+/// Returns an event as it is kept.
+///
+/// # Errors
+///
+/// Fails when the event cannot be written as JSON, which no event of ours does.
+pub fn payload(event: &Event) -> Result<Vec<u8>, StoreError> {
+    serde_json::to_vec(event).map_err(|error| StoreError::Failed {
+        message: format!("the event `{}` cannot be written: {error}", event.kind()),
+    })
+}
+
 impl Record {
     /// Returns the record of an event that comes after a record with this hash.
     ///
     /// # Errors
     ///
-    /// Fails when the event cannot be written as JSON, which no event of ours does.
+    /// As [`payload`].
     pub fn new(before: &Hash, seq: u64, time_ms: u64, event: &Event) -> Result<Self, StoreError> {
-        let payload = serde_json::to_vec(event).map_err(|error| StoreError::Failed {
-            message: format!("the event `{}` cannot be written: {error}", event.kind()),
-        })?;
-        let kind = event.kind();
-        Ok(Self {
+        let payload = payload(event)?;
+        Ok(Self::sealed(before, seq, time_ms, event.kind(), payload))
+    }
+
+    /// Returns the record of an event, written as JSON already, that comes after a record with this hash.
+    pub fn sealed(before: &Hash, seq: u64, time_ms: u64, kind: &str, payload: Vec<u8>) -> Self {
+        Self {
             seq,
             time_ms,
             kind: kind.to_owned(),
             version: VERSION,
             hash: chain(before, seq, kind, VERSION, time_ms, &payload),
             payload,
-        })
+        }
+    }
+
+    /// Returns what stands for a record that the medium cannot give: one without a name, at which every reader stops with
+    /// [`Unreadable::Lost`].
+    pub fn lost(seq: u64) -> Self {
+        Self {
+            seq,
+            time_ms: 0,
+            kind: String::new(),
+            version: 0,
+            payload: Vec::new(),
+            hash: START,
+        }
     }
 
     /// Reads the event.
@@ -153,7 +185,7 @@ pub fn read(records: &[Record]) -> (Vec<Stored>, Option<Unreadable>) {
     let mut events = Vec::with_capacity(records.len());
     let mut before = START;
     for (record, seq) in records.iter().zip(1..) {
-        let event = match whole(record, seq, &before).and_then(|()| record.read()) {
+        let event = match follows(record, seq, &before).and_then(|()| record.read()) {
             Ok(event) => event,
             Err(fault) => return (events, Some(fault)),
         };
@@ -175,18 +207,26 @@ pub fn read(records: &[Record]) -> (Vec<Stored>, Option<Unreadable>) {
 pub fn verify(records: &[Record]) -> Result<(), Unreadable> {
     let mut before = START;
     for (record, seq) in records.iter().zip(1..) {
-        whole(record, seq, &before)?;
+        follows(record, seq, &before)?;
         before = record.hash;
     }
     Ok(())
 }
 
-fn whole(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadable> {
+/// Checks that a record stands at `seq` and fits the hash before it; does not read its payload.
+///
+/// # Errors
+///
+/// [`Unreadable::Gap`] and [`Unreadable::Hash`].
+pub fn follows(record: &Record, seq: u64, before: &Hash) -> Result<(), Unreadable> {
     if record.seq != seq {
         return Err(Unreadable::Gap {
             expected: seq,
             found: record.seq,
         });
+    }
+    if record.kind.is_empty() {
+        return Err(Unreadable::Lost { seq });
     }
     let Record {
         time_ms,
@@ -255,6 +295,9 @@ mod tests {
         first_lost.remove(0);
         first_lost[0].seq = 1;
         assert_eq!(verify(&first_lost), Err(Unreadable::Hash { seq: 1 }));
+        let mut ungiven = records();
+        ungiven[1] = Record::lost(2);
+        assert_eq!(verify(&ungiven), Err(Unreadable::Lost { seq: 2 }));
     }
 
     #[test]

@@ -40,7 +40,8 @@ pub trait SessionStore: Send + Sync {
     /// [`StoreError::FenceLost`] and [`StoreError::Moved`] say that the writer's picture is old: nothing was kept.
     fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()>;
 
-    /// Returns the records after `after`, in order; from the first with 0.
+    /// Returns the records after `after`, in order; from the first with 0. Where the medium is damaged, what stands before
+    /// is followed by a [`Record::lost`].
     fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>>;
 
     /// Creates a session from the records of another or of a file, owned by nobody. Its blobs are added by its owner.
@@ -93,14 +94,18 @@ pub trait SessionStore: Send + Sync {
     /// A negative amount gives back, and always fits.
     fn count<'a>(&'a self, counter: &'a str, add: i64, most: u64) -> StoreFuture<'a, bool>;
 
-    /// Tells whether the host may start effects now: not once less than a third of its lease is left, for an effect
-    /// that starts must not outlive the ownership it started under.
-    fn may_act(&self) -> bool {
+    /// Tells whether the owner may start effects now: not once less than a third of its time is left, for an effect
+    /// that starts must not outlive the ownership it started under. A host that lost its time and has a new one has it
+    /// for new leases only.
+    fn may_act(&self, lease: &Lease) -> bool {
+        let _ = lease;
         true
     }
 
-    /// Waits until the host's lease is about to run out because it could not be renewed; what runs must be stopped then.
-    fn lost(&self) -> BoxFuture<'_, ()> {
+    /// Waits until the owner's time is about to run out because it could not be renewed, or has run out; what runs must be
+    /// stopped then.
+    fn lost<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, ()> {
+        let _ = lease;
         Box::pin(std::future::pending())
     }
 }
@@ -113,7 +118,7 @@ pub const MOST_BLOB_BYTES: usize = 8 << 20;
 pub struct Lease {
     /// The session.
     pub session: String,
-    /// Grows with each owner; an append under an old one fails.
+    /// Grows with each owner, over all sessions of the store; an append under an old one fails.
     pub fence: u64,
 }
 
@@ -202,16 +207,25 @@ pub enum Phase {
 impl Phase {
     /// Returns where a session stands after one more event.
     pub fn after(self, event: &Event) -> Self {
+        Self::told(event).unwrap_or(self)
+    }
+
+    /// Returns where a session stands after events, when they tell: the last one that does so decides.
+    pub fn of(events: &[Event]) -> Option<Self> {
+        events.iter().rev().find_map(Self::told)
+    }
+
+    fn told(event: &Event) -> Option<Self> {
         match event {
-            Event::TurnEnd { .. } => Self::Idle,
-            Event::Blocked { expires_ms, .. } => Self::Parked {
+            Event::TurnEnd { .. } => Some(Self::Idle),
+            Event::Blocked { expires_ms, .. } => Some(Self::Parked {
                 until_ms: *expires_ms,
-            },
+            }),
             Event::UserInput { .. }
             | Event::ModelRequest { .. }
             | Event::Approval { .. }
-            | Event::Resumed { .. } => Self::Open,
-            _ => self,
+            | Event::Resumed { .. } => Some(Self::Open),
+            _ => None,
         }
     }
 }

@@ -150,6 +150,7 @@ impl std::fmt::Debug for StateMap {
 pub struct Workspace {
     path: PathBuf,
     dir: std::fs::File,
+    closed: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -162,7 +163,40 @@ impl Workspace {
         let path = path.into().canonicalize()?;
         std::fs::read_dir(&path)?;
         let dir = std::fs::File::open(&path)?;
-        Ok(Self { path, dir })
+        Ok(Self {
+            path,
+            dir,
+            closed: None,
+        })
+    }
+
+    /// Closes everything whose path begins with that of `file` to tools that work on files: a database and what stands
+    /// beside it, for an agent must not edit its own sessions. Outside the workspace they are out of reach anyway.
+    pub fn close(mut self, file: &Path) -> Self {
+        // The folder may be there before the file is.
+        let full = file.canonicalize().or_else(|_| {
+            let (folder, name) = (file.parent(), file.file_name());
+            let folder = folder.ok_or(std::io::ErrorKind::NotFound)?;
+            Ok::<_, std::io::Error>(folder.canonicalize()?.join(name.unwrap_or_default()))
+        });
+        let full = full.unwrap_or_else(|_| file.to_owned());
+        self.closed = full.starts_with(&self.path).then_some(full);
+        self
+    }
+
+    /// Tells whether a path, absolute and without links, is closed.
+    pub fn is_closed(&self, path: &Path) -> bool {
+        let begins = |closed: &PathBuf| {
+            let (path, closed) = (path.as_os_str(), closed.as_os_str());
+            path.as_encoded_bytes()
+                .starts_with(closed.as_encoded_bytes())
+        };
+        self.closed.as_ref().is_some_and(begins)
+    }
+
+    /// Tells whether anything in it is closed.
+    pub fn has_closed(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// Returns the folder's absolute path.

@@ -11,6 +11,10 @@ use crate::tool::Effect;
 /// Characters of a note on the arguments: it names the parameter, and a model may name one as it likes.
 const NOTE_CHARS: usize = 200;
 
+/// How the notes begin that an outcome carries besides the tool's own words.
+const NOTE: &str = "Note: ";
+const ANOTHER: &str = "Another call of the same reply was not run: ";
+
 impl Turn {
     /// Takes a reply with calls: decides on each, answers those that do not run and goes on with the others.
     pub(super) fn begin_calls(&mut self, reading: Reading, usage: Option<Usage>) {
@@ -20,6 +24,11 @@ impl Turn {
             usage,
             incomplete: false,
         });
+        if let Some(fault) = &reading.fault {
+            self.out.event(Event::Faulty {
+                fault: fault.clone(),
+            });
+        }
         let mut round = Round {
             calls: Vec::with_capacity(reading.calls.len()),
             notice: reading.fault,
@@ -35,7 +44,7 @@ impl Turn {
         self.advance();
     }
 
-    fn answer_decided(&mut self, at: usize) {
+    pub(super) fn answer_decided(&mut self, at: usize) {
         let Phase::Calling(round) = &self.phase else {
             return;
         };
@@ -64,32 +73,41 @@ impl Turn {
     }
 
     fn start_batch(&mut self) {
-        let Phase::Calling(round) = &mut self.phase else {
+        let Phase::Calling(round) = &self.phase else {
             return;
         };
         for at in round.batch() {
-            let call = &mut round.calls[at];
-            let Some(run) = &call.run else { continue };
-            let spec = run.tool.spec();
-            let intent = Event::Intent {
-                call: call.id.clone(),
-                attempt: 1,
-                effect: spec.effect,
-                digest: run.digest.clone(),
-            };
-            if spec.effect.is_harmless() {
-                self.out.event(intent);
-            } else {
-                self.out.durable(intent);
-            }
-            self.out.command(Command::Run {
-                call: call.id.clone(),
-                tool: call.name.clone(),
-                arguments: run.arguments.clone(),
-                timeout: spec.timeout.unwrap_or(self.setup.limits.call_timeout),
-            });
-            call.state = State::Running;
+            self.start(at);
         }
+    }
+
+    /// Starts a call, for the first time or again.
+    pub(super) fn start(&mut self, at: usize) {
+        let Phase::Calling(round) = &mut self.phase else {
+            return;
+        };
+        let call = &mut round.calls[at];
+        let Some(run) = &call.run else { return };
+        let spec = run.tool.spec();
+        call.attempts += 1;
+        let intent = Event::Intent {
+            call: call.id.clone(),
+            attempt: call.attempts,
+            effect: spec.effect,
+            digest: run.digest.clone(),
+        };
+        if spec.effect.is_harmless() {
+            self.out.event(intent);
+        } else {
+            self.out.durable(intent);
+        }
+        self.out.command(Command::Run {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: run.arguments.clone(),
+            timeout: spec.timeout.unwrap_or(self.setup.limits.call_timeout),
+        });
+        call.state = State::Running;
     }
 
     /// Every call is answered: counts failures and asks the model again, or wraps up.
@@ -148,7 +166,8 @@ impl Turn {
             let call = &round.calls[at];
             let runs = match &call.state {
                 State::Done(_) => continue,
-                State::Running => !self.out.withdraw(&call.id),
+                // One that ran before may have had its effect then.
+                State::Running => !self.out.withdraw(&call.id) || call.attempts > 1,
                 _ => false,
             };
             let text = |text: String| vec![ContentBlock::text(text)];
@@ -190,19 +209,20 @@ impl Turn {
                 .settle(run.mark, signature(status, &content, progress.as_deref()));
             if ran {
                 let told = run.arguments.notes().iter();
-                notes.extend(told.map(|note| format!("Note: {}", clip(note, NOTE_CHARS))));
+                notes.extend(told.map(|note| format!("{NOTE}{}", clip(note, NOTE_CHARS))));
                 // A model that is only told of a fault may make the result up.
-                if status.is_error() && run.tool.spec().effect.is_harmless() {
-                    notes.push("Note: no data was obtained.".to_owned());
+                if status.is_error()
+                    && status != Status::Refused
+                    && run.tool.spec().effect.is_harmless()
+                {
+                    notes.push(format!("{NOTE}no data was obtained."));
                 }
             }
         }
         let spoke = noted.is_some();
-        notes.extend(noted.map(|note| format!("Note: {note}")));
+        notes.extend(noted.map(|note| format!("{NOTE}{note}")));
         if last && let Some(notice) = round.notice.take() {
-            notes.push(format!(
-                "Another call of the same reply was not run: {notice}"
-            ));
+            notes.push(format!("{ANOTHER}{notice}"));
         }
         if !notes.is_empty() {
             content.push(ContentBlock::text(format!("\n{}", notes.join("\n"))));
@@ -247,8 +267,28 @@ fn signature(status: Status, content: &[ContentBlock], progress: Option<&str>) -
     format!("{status:?} {gave}")
 }
 
+/// Returns the same of an outcome as journaled, where what the model must know besides stands in a block of its own.
+pub(super) fn journaled_signature(
+    status: Status,
+    content: &[ContentBlock],
+    progress: Option<&str>,
+) -> String {
+    let content = match content.split_last() {
+        Some((ContentBlock::Text { text }, before)) if is_notes(text) => before,
+        _ => content,
+    };
+    signature(status, content, progress)
+}
+
+fn is_notes(text: &str) -> bool {
+    [NOTE, ANOTHER].iter().any(|begin| {
+        text.strip_prefix('\n')
+            .is_some_and(|notes| notes.starts_with(begin))
+    })
+}
+
 /// Says of a call that did not come to its own end what that means: what has its effect each time may have had it.
-fn ended(
+pub(super) fn ended(
     effect: Effect,
     status: Status,
     mut content: Vec<ContentBlock>,

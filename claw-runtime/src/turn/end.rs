@@ -74,6 +74,8 @@ fn why(reason: &EndReason) -> String {
             format!("{class}: {}", message.trim_end_matches('.'))
         }
         EndReason::Cancelled => "cancelled".to_owned(),
+        EndReason::Interrupted { message } => message.clone(),
+        EndReason::Parked { .. } => "a question is open".to_owned(),
         EndReason::StoreFailed { message } => {
             format!("the session could not be written ({message})")
         }
@@ -83,11 +85,18 @@ fn why(reason: &EndReason) -> String {
 impl Turn {
     /// Notes why the turn wraps up once the calls of this round are answered; the first reason stands.
     pub(super) fn stop(&mut self, reason: EndReason) {
-        self.stop.get_or_insert(reason);
+        if self.stop.is_none() {
+            self.out.event(Event::WrapUp {
+                reason: reason.clone(),
+            });
+            self.stop = Some(reason);
+        }
     }
 
     /// Asks for a last answer without calls. The tools stay in the request, so that a prompt cache stays valid.
     pub(super) fn wrap_up(&mut self, reason: EndReason) {
+        self.stop(reason.clone());
+        let reason = self.stop.take().unwrap_or(reason);
         let mut fault = format!(
             "The turn ends here: {}. Do not call tools any more. Answer now from what you have: say what was done, what \
              was not, and why you stopped.",
@@ -142,7 +151,7 @@ impl Turn {
         self.begun.push_str(&self.tally.compose(reason));
     }
 
-    fn outcome_of(&self, text: String, reason: EndReason) -> TurnOutcome {
+    pub(super) fn outcome_of(&self, text: String, reason: EndReason) -> TurnOutcome {
         TurnOutcome {
             text,
             reason,
@@ -168,6 +177,7 @@ impl Turn {
     }
 
     pub(super) fn cancel(&mut self) {
+        self.wake();
         self.out.event(Event::CancelRequested);
         self.abort_request();
         self.stop_calls("the user cancelled the turn");
@@ -198,7 +208,7 @@ impl Turn {
                 }
             }
             Phase::Asking(_) => self.out.command(Command::AbortRequest),
-            Phase::Idle | Phase::Finished => {}
+            Phase::Idle | Phase::Interrupted(_) | Phase::Finished => {}
         }
         let mut answer = std::mem::take(&mut self.begun);
         for command in unstarted {

@@ -11,7 +11,9 @@ mod gate;
 mod guard;
 mod ids;
 mod outbox;
+mod past;
 mod paths;
+mod recover;
 mod reply;
 mod request;
 mod round;
@@ -27,6 +29,7 @@ use calls::Kept;
 use end::Tally;
 use guard::Guard;
 use outbox::Outbox;
+use recover::{Interrupted, Parked};
 use request::Asking;
 use round::Round;
 
@@ -84,6 +87,12 @@ pub struct Turn {
     tally: Tally,
     /// Why the turn wraps up after this round.
     stop: Option<EndReason>,
+    /// Why the turn ends after this round without the model being asked again.
+    ending: Option<EndReason>,
+    /// A question that left its process with the turn.
+    parked: Option<Parked>,
+    /// Whether the turn still rests on that question, so that its journal says so.
+    asleep: bool,
     /// Whether something was said that no request has carried yet.
     unread: bool,
     /// Whether the last round went on with a broken answer.
@@ -100,6 +109,8 @@ enum Phase {
     Asking(Asking),
     /// The calls of a round are decided on and run.
     Calling(Round),
+    /// The process of the turn ended; it is to be picked up.
+    Interrupted(Box<Interrupted>),
     /// The turn is over; nothing counts any more.
     Finished,
 }
@@ -124,6 +135,9 @@ impl Turn {
             guard: Guard::default(),
             tally: Tally::default(),
             stop: None,
+            ending: None,
+            parked: None,
+            asleep: false,
             unread: false,
             continued: false,
             begun: String::new(),
@@ -192,6 +206,16 @@ impl Turn {
                 answer,
             } => self.approval(&call, digest, answer),
             Input::Posted { key, content } => self.posted(key, content),
+            Input::Said { key, content } => self.said_before(key, content),
+            Input::Parked {
+                call,
+                digest,
+                expires_ms,
+            } => self.park(&call, &digest, expires_ms),
+            Input::NotDone { call } => self.not_done(&call),
+            Input::Resume { now_ms } => self.pick_up(Some(now_ms)),
+            Input::Settle => self.pick_up(None),
+            Input::Lost { message } => self.store_failed(message),
             Input::Cancel => self.cancel(),
             Input::Fired(timer) => self.fired(timer),
             // Taken by `step`: they are about the append, not about the turn.
@@ -211,12 +235,27 @@ impl Turn {
             }
             self.begin();
         } else if !known {
+            self.wake();
             self.out.durable(Event::UserInput { key, content });
             self.unread = true;
         }
     }
 
+    /// Takes what was said before the turn begins.
+    fn said_before(&mut self, key: String, content: Vec<ContentBlock>) {
+        if matches!(self.phase, Phase::Idle) && !self.view.has_key(&key) {
+            self.out.durable(Event::UserInput { key, content });
+        }
+    }
+
     fn begin(&mut self) {
+        self.tell_context();
+        self.arm_active_time(self.setup.limits.active_time);
+        self.next_round();
+    }
+
+    /// Journals what stands before the conversation, when that changed.
+    fn tell_context(&mut self) {
         let context = (self.setup.system.as_str(), self.setup.tools.digest());
         if self.view.context() != Some(context) {
             self.out.event(Event::ContextChanged {
@@ -224,8 +263,11 @@ impl Turn {
                 toolset: context.1.to_owned(),
             });
         }
-        self.arm_active_time(self.setup.limits.active_time);
-        self.next_round();
+    }
+
+    /// Returns the active time so far.
+    pub fn active(&self) -> Millis {
+        self.now
     }
 
     /// Returns the session as folded so far, appended events included.
@@ -292,6 +334,39 @@ pub enum Input {
         /// What was said.
         content: Vec<ContentBlock>,
     },
+    /// Somebody said something before the turn begins with an [`Input::Posted`].
+    Said {
+        /// Idempotency key.
+        key: String,
+        /// What was said.
+        content: Vec<ContentBlock>,
+    },
+    /// Nobody is here to answer; somebody may answer until then.
+    Parked {
+        /// The call's id.
+        call: String,
+        /// The digest that was asked about.
+        digest: String,
+        /// When the answer is no, in milliseconds since the Unix epoch; an earlier word on the same question counts.
+        expires_ms: u64,
+    },
+    /// A call of which that was unknown did not take effect, and may be made again.
+    NotDone {
+        /// The call's id.
+        call: String,
+    },
+    /// Goes on with an interrupted turn; see [`Turn::resume`].
+    Resume {
+        /// What the wall clock shows, in milliseconds since the Unix epoch: questions expire by it.
+        now_ms: u64,
+    },
+    /// Brings an interrupted turn to an end: what can be known of its calls is found out, nothing new is started.
+    Settle,
+    /// The session is about to be lost to another host: what runs is stopped.
+    Lost {
+        /// What the store says.
+        message: String,
+    },
     /// Stop.
     Cancel,
     /// A timer ran out.
@@ -326,6 +401,17 @@ pub enum Command {
         /// The call's id.
         call: String,
         /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: ValidArguments,
+        /// When to give up.
+        timeout: Duration,
+    },
+    /// Find out what became of a call whose outcome was lost; answer with [`Input::Outcome`] or [`Input::NotDone`].
+    Reconcile {
+        /// The call's id.
+        call: String,
+        /// The tool, which has a [`Reconcile`](crate::tool::Reconcile).
         tool: String,
         /// Its arguments.
         arguments: ValidArguments,

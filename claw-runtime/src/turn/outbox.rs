@@ -28,6 +28,12 @@ impl Outbox {
         self.commands.push(command);
     }
 
+    /// Drops the events of this step: what they say is journaled already.
+    pub(super) fn forget(&mut self) {
+        self.events.clear();
+        self.durable = false;
+    }
+
     /// Takes a call back that the driver was not yet told to run.
     pub(super) fn withdraw(&mut self, id: &str) -> bool {
         let before = self.commands.len();

@@ -15,7 +15,7 @@ const SAID_CHARS: usize = 2_000;
 /// What a reply holds.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// What enters the journal, calls last and with their ids.
+    /// What enters the journal, calls with their ids: native ones in their place, those found in prose or cut last.
     pub(super) content: Vec<ContentBlock>,
     pub(super) calls: Vec<Asked>,
     pub(super) stop: Option<StopReason>,
@@ -60,23 +60,31 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
         stop,
         ..
     } = reply;
-    let (sent, mut content): (Vec<_>, Vec<_>) = content
-        .into_iter()
-        .filter(is_sayable)
-        .partition(|block| matches!(block, ContentBlock::ToolCall(_)));
     let mut ids = Ids::new(view);
     let mut calls: Vec<Asked> = Vec::new();
-    if protocol != Protocol::Chat {
-        let whole = sent.into_iter().filter_map(|block| match block {
-            ContentBlock::ToolCall(call) => Some((call, false)),
-            _ => None,
-        });
-        let cut = cut_calls.into_iter().map(|call| (call, true));
-        for (mut call, cut) in whole.chain(cut) {
-            call.id = ids.next(&call.id);
-            call.name = declared(call.name, tools);
-            calls.push(Asked { call, cut });
+    let mut asked = |mut call: ToolCall, cut| {
+        call.id = ids.next(&call.id);
+        call.name = declared(call.name, tools);
+        Asked { call, cut }
+    };
+    let sent = content.into_iter().filter(is_sayable);
+    let mut content: Vec<ContentBlock> = Vec::new();
+    for block in sent {
+        match block {
+            ContentBlock::ToolCall(_) if protocol == Protocol::Chat => {}
+            ContentBlock::ToolCall(call) => {
+                calls.push(asked(call, false));
+                // A signed part belongs to what stands beside it, so a native call keeps its place.
+                if let (Protocol::Native, Some(last)) = (protocol, calls.last()) {
+                    content.push(ContentBlock::ToolCall(without_secrets(&last.call, tools)));
+                }
+            }
+            other => content.push(other),
         }
+    }
+    let placed = content.iter().filter(|block| is_call(block)).count();
+    if protocol != Protocol::Chat {
+        calls.extend(cut_calls.into_iter().map(|call| asked(call, true)));
     }
     let mut reading = Reading::default();
     if protocol == Protocol::Prompt {
@@ -91,13 +99,13 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
         if !found.text.trim().is_empty() {
             content.push(ContentBlock::text(found.text));
         }
-        calls.extend(found.calls.into_iter().map(|call| Asked {
-            call: ToolCall {
-                id: ids.next(""),
-                name: declared(call.name, tools),
+        calls.extend(found.calls.into_iter().map(|call| {
+            let call = ToolCall {
+                id: String::new(),
+                name: call.name,
                 arguments: call.arguments,
-            },
-            cut: false,
+            };
+            asked(call, false)
         }));
         if !found.faults.is_empty() {
             let faults: Vec<_> = found
@@ -110,7 +118,7 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
         }
     }
     content.extend(
-        calls
+        calls[placed..]
             .iter()
             .map(|asked| ContentBlock::ToolCall(without_secrets(&asked.call, tools))),
     );
@@ -136,7 +144,7 @@ pub(super) fn read_text(
 ) -> Vec<ContentBlock> {
     let mut content: Vec<_> = content
         .into_iter()
-        .filter(|block| is_sayable(block) && !matches!(block, ContentBlock::ToolCall(_)))
+        .filter(|block| is_sayable(block) && !is_call(block))
         .collect();
     if protocol == Protocol::Prompt {
         let found = fallback::find(&text_of(&content), &StopReason::Stop, tools);
@@ -155,6 +163,10 @@ fn is_sayable(block: &ContentBlock) -> bool {
         ContentBlock::Text { text } => !text.trim().is_empty(),
         _ => true,
     }
+}
+
+fn is_call(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolCall(_))
 }
 
 fn is_said(block: &ContentBlock) -> bool {

@@ -11,25 +11,25 @@ use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
 
 /// Characters of a failure's message that are kept.
 const MESSAGE_CHARS: usize = 500;
-const EMPTY: &str = "Your last reply was empty. Answer the user, or call a tool.";
+pub(super) const EMPTY: &str = "Your last reply was empty. Answer the user, or call a tool.";
 
 /// A request of a round, over all its attempts.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
     /// Attempts of the round, over all models.
-    attempt: u32,
+    pub(super) attempt: u32,
     /// Attempts of this request at this model.
-    tries: u32,
-    re_asks: u32,
-    empty_replies: u32,
+    pub(super) tries: u32,
+    pub(super) re_asks: u32,
+    pub(super) empty_replies: u32,
     /// Why the model is asked again.
-    re_ask: Option<ReAsk>,
+    pub(super) re_ask: Option<ReAsk>,
     /// Whether something of the running reply reached the user.
-    shown: bool,
+    pub(super) shown: bool,
     /// Whether the next attempt waits for its timer, so that nothing is under way.
-    paused: bool,
+    pub(super) paused: bool,
     /// Why the turn wraps up, when this is the wrap-up.
-    wrap_up: Option<EndReason>,
+    pub(super) wrap_up: Option<EndReason>,
 }
 
 impl Asking {
@@ -56,7 +56,10 @@ impl Asking {
 impl Turn {
     /// Begins the next round, or wraps up when there is a reason to.
     pub(super) fn next_round(&mut self) {
-        if let Some(reason) = self.stop.take() {
+        if let Some(reason) = self.ending.take() {
+            return self.finish_composed(reason);
+        }
+        if let Some(reason) = self.stop.clone() {
             return self.wrap_up(reason);
         }
         if self.round >= self.setup.limits.rounds {
@@ -166,6 +169,11 @@ impl Turn {
         let stop = reading.stop.clone();
         self.begun.push_str(&reading.text());
         self.said(reading.content, reading.stop, usage);
+        self.close(stop);
+    }
+
+    /// Ends the turn with the answer, unless there is more to say to it.
+    pub(super) fn close(&mut self, stop: Option<StopReason>) {
         if self.unread {
             self.begun.clear();
             return self.next_round();

@@ -14,6 +14,8 @@ pub(super) struct Call {
     pub(super) name: String,
     pub(super) run: Option<Run>,
     pub(super) state: State,
+    /// How often it was started.
+    pub(super) attempts: u32,
     /// Refused for its place alone, which is no failure of the model.
     pub(super) excused: bool,
 }
@@ -73,6 +75,7 @@ impl Call {
                 touched,
             }),
             state,
+            attempts: 0,
             excused: false,
         }
     }
@@ -83,6 +86,7 @@ impl Call {
             name,
             run: None,
             state: State::Answered { status, text },
+            attempts: 0,
             excused: false,
         }
     }

@@ -42,6 +42,23 @@ pub(super) fn masked(tool: &Tool, arguments: String) -> String {
     Value::Object(members).to_string()
 }
 
+/// Tells whether a journaled call lacks a secret it was made with, or may do so.
+pub(super) fn is_lost(tool: &Tool, arguments: &str) -> bool {
+    fn holds(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text == MASK,
+            Value::Array(items) => items.iter().any(holds),
+            Value::Object(members) => members.values().any(holds),
+            _ => false,
+        }
+    }
+    // What could not be read was left out as a whole.
+    tool.schema().has_secrets()
+        && serde_json::from_str(arguments).map_or(true, |value| {
+            holds(&value) || value == Value::Object(serde_json::Map::new())
+        })
+}
+
 fn mask(value: &mut Value, names: &HashMap<&str, bool>) {
     match value {
         Value::Object(members) => {

@@ -273,6 +273,7 @@ impl Sim<'_> {
                 self.running.push((call, run));
                 self.ran.at_once = self.ran.at_once.max(self.running.len());
             }
+            Command::Reconcile { call, .. } => unreachable!("no tool here can tell of `{call}`"),
             Command::Stop { call } => {
                 self.running.retain(|(running, _)| *running != call);
                 self.ran.stopped.push(call);

@@ -4,125 +4,82 @@
 //! bytes, so that a service's prompt cache holds, and so that the next request of a session can go on from the bytes of
 //! the last.
 
-mod prefix;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
-use prefix::{Head, Prefix};
+use bytes::Bytes;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Quirks;
-use crate::dialect::{Dialect, Offer};
+use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
-use crate::provider::{Capabilities, Request, ToolChoice};
+use crate::provider::content::{is_object, result_text, text_of};
+use crate::provider::prefix::{self, Buffer};
+use crate::provider::{Request, ToolChoice};
 
-/// Who is asked: what an encoding depends on beside the request.
-#[derive(Clone, Copy)]
-pub(super) struct Peer<'a> {
-    pub(super) provider: &'a str,
-    pub(super) quirks: Quirks,
-    pub(super) capabilities: Capabilities,
-}
+/// Who is asked.
+pub(super) type Peer<'a> = prefix::Peer<'a, Quirks>;
 
 /// Returns the request's body. What an earlier request of the session wrote of it is taken over; see [`prefix`].
 pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Bytes {
     let offer = request.tools.map(|tools| tools.offer(request.dialect));
-    let settled = request.history.map_or(0, |history| history.settled);
-    let (settled, open) = request
-        .messages
-        .split_at(settled.min(request.messages.len()));
-    let kept = request
-        .history
-        .and_then(|history| history.kept.take::<Prefix>())
-        .filter(|kept| kept.messages <= settled.len())
-        .filter(|kept| kept.head.fits(request, peer, offer.as_ref()));
-    let mut body = Body {
-        out: BytesMut::new(),
-        first: true,
-        model: request.model,
+    let fresh = || Body {
+        out: Buffer::new(),
+        request,
+        stream,
         peer,
         fold: String::new(),
-        dialect: request.dialect,
-        offer,
+        offer: offer.clone(),
     };
-    let (head, written) = match kept {
-        Some(kept) => {
-            body.first = kept.first;
-            let written = kept.messages;
-            let (head, out) = kept.into_bytes();
-            body.out = out;
-            (Some(head), written)
-        }
-        None => {
-            body.begin_body(request);
-            (None, 0)
-        }
-    };
-    body.messages(&settled[written..]);
-    let (length, first) = (body.out.len(), body.first);
-    let is_whole = body.fold.is_empty();
-    body.messages(open);
-    body.end_body(request, stream);
-    let offer = body.offer;
-    let bytes = body.out.freeze();
-    if let Some(history) = request.history.filter(|_| is_whole) {
-        debug_assert_eq!(
-            bytes,
-            encode(
-                &Request {
-                    history: None,
-                    ..*request
-                },
-                peer,
-                stream
-            ),
-            "what is kept is what would be written"
-        );
-        history.kept.keep(Prefix {
-            head: head.unwrap_or_else(|| Head::of(request, peer, offer.as_ref())),
-            body: bytes.clone(),
-            length,
-            messages: settled.len(),
-            first,
-        });
-    }
-    bytes
+    prefix::encode(request, &peer, offer.as_ref(), usize::MAX, fresh)
 }
 
 struct Body<'a> {
-    out: BytesMut,
-    /// Whether no message is written yet.
-    first: bool,
-    model: &'a str,
+    out: Buffer,
+    request: &'a Request<'a>,
+    stream: bool,
     peer: Peer<'a>,
     /// Standing instructions that wait for the first user message, for a model without a system role.
     fold: String,
-    dialect: &'static Dialect,
     offer: Option<Arc<Offer>>,
 }
 
-impl Body<'_> {
-    /// Writes what stands before the conversation. It stays the same from round to round.
-    fn begin_body(&mut self, request: &Request<'_>) {
-        self.out.reserve(4096);
+impl prefix::Body for Body<'_> {
+    fn buffer(&mut self) -> &mut Buffer {
+        &mut self.out
+    }
+
+    fn begin(&mut self) {
         self.raw("{\"model\":");
-        self.string(request.model);
+        self.string(self.request.model);
         self.tools();
         self.raw(",\"messages\":[");
-        if !request.system.is_empty() {
-            self.system(request.system);
+        if !self.request.system.is_empty() {
+            self.system(self.request.system);
         }
     }
 
-    /// Writes what stands after the conversation.
-    fn end_body(&mut self, request: &Request<'_>, stream: bool) {
+    fn messages(&mut self, messages: &[Message]) {
+        for message in messages {
+            match message.role {
+                Role::System => self.system(&text_of(&message.content, false)),
+                Role::User => self.user(&message.content),
+                Role::Assistant => self.assistant(message),
+                Role::Tool => self.results(&message.content),
+            }
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.fold.is_empty()
+    }
+
+    fn end(&mut self) {
         if !self.fold.is_empty() {
             self.user(&[]);
         }
         self.raw("]");
+        let request = self.request;
         if self.offers_tools() {
             match request.tool_choice {
                 // What services do unasked; some refuse the field.
@@ -140,7 +97,7 @@ impl Body<'_> {
             self.raw(",\"stop\":");
             self.value(&request.stop[..request.stop.len().min(4)]);
         }
-        if stream {
+        if self.stream {
             self.raw(",\"stream\":true");
             if quirks.stream_usage {
                 self.raw(",\"stream_options\":{\"include_usage\":true}");
@@ -148,7 +105,9 @@ impl Body<'_> {
         }
         self.raw("}");
     }
+}
 
+impl Body<'_> {
     fn offers_tools(&self) -> bool {
         self.offer
             .as_ref()
@@ -156,41 +115,27 @@ impl Body<'_> {
     }
 
     fn raw(&mut self, text: &str) {
-        self.out.extend_from_slice(text.as_bytes());
+        self.out.raw(text);
     }
 
     fn string(&mut self, text: &str) {
-        self.value(text);
+        self.out.string(text);
     }
 
     fn value(&mut self, value: &(impl serde::Serialize + ?Sized)) {
-        serde_json::to_writer((&mut self.out).writer(), value)
-            .expect("text and JSON values serialise, and a buffer takes all bytes");
+        self.out.value(value);
     }
 
-    fn begin(&mut self, role: &str) {
-        if !std::mem::take(&mut self.first) {
-            self.raw(",");
-        }
+    fn begin_message(&mut self, role: &str) {
+        self.out.next_message();
         self.raw("{\"role\":\"");
         self.raw(role);
         self.raw("\",\"content\":");
     }
 
-    fn messages(&mut self, messages: &[Message]) {
-        for message in messages {
-            match message.role {
-                Role::System => self.system(&text_of(&message.content, false)),
-                Role::User => self.user(&message.content),
-                Role::Assistant => self.assistant(message),
-                Role::Tool => self.results(&message.content),
-            }
-        }
-    }
-
     fn system(&mut self, text: &str) {
         if self.peer.capabilities.system_role {
-            self.begin("system");
+            self.begin_message("system");
             self.string(text);
             self.raw("}");
         } else {
@@ -201,7 +146,7 @@ impl Body<'_> {
 
     fn user(&mut self, content: &[ContentBlock]) {
         let fold = std::mem::take(&mut self.fold);
-        self.begin("user");
+        self.begin_message("user");
         self.content(&fold, content);
         self.raw("}");
     }
@@ -249,7 +194,7 @@ impl Body<'_> {
             // Services refuse an assistant message that says nothing.
             return;
         }
-        self.begin("assistant");
+        self.begin_message("assistant");
         if text.is_empty() {
             self.raw("null");
         } else {
@@ -280,7 +225,7 @@ impl Body<'_> {
                 provider,
                 model,
                 value,
-            } if provider == self.peer.provider && model == self.model => {
+            } if provider == self.peer.provider && model == self.request.model => {
                 value.get("reasoning_details")
             }
             _ => None,
@@ -299,15 +244,13 @@ impl Body<'_> {
         let (name, arguments) = match &offer {
             Some(offer) => offer.encode(call),
             None => {
-                let name = self.dialect.tool_names.wire(&call.name);
+                let name = self.request.dialect.tool_names.wire(&call.name);
                 (name, Cow::Borrowed(call.arguments.as_str()))
             }
         };
         self.string(&name);
         self.raw(",\"arguments\":");
-        let is_object = arguments.trim_start().starts_with('{')
-            && serde_json::from_str::<&RawValue>(&arguments).is_ok();
-        if is_object {
+        if is_object(&arguments) {
             self.string(&arguments);
         } else {
             // Servers parse the arguments of old calls and refuse the conversation for a bad one.
@@ -332,8 +275,9 @@ impl Body<'_> {
             let ContentBlock::ToolResult(result) = block else {
                 continue;
             };
-            self.begin("tool");
-            self.string(&result_text(result, self.peer.capabilities.vision));
+            self.begin_message("tool");
+            let text = with_mark(result, result_text(result, self.peer.capabilities.vision));
+            self.string(&text);
             self.raw(",\"tool_call_id\":");
             self.id(&result.call_id);
             self.raw("}");
@@ -374,26 +318,6 @@ impl Body<'_> {
     }
 }
 
-/// Returns content as one text, borrowed where it is one block.
-fn text_of(content: &[ContentBlock], takes_images: bool) -> Cow<'_, str> {
-    let mut all = content
-        .iter()
-        .filter_map(|block| text_of_block(block, takes_images));
-    let mut text = all.next().unwrap_or_default();
-    all.for_each(|more| text.to_mut().push_str(&more));
-    text
-}
-
-fn text_of_block(block: &ContentBlock, takes_images: bool) -> Option<Cow<'_, str>> {
-    Some(match block {
-        ContentBlock::Text { text } => text.into(),
-        ContentBlock::Resource { uri, description } if description.is_empty() => uri.into(),
-        ContentBlock::Resource { uri, description } => format!("{description}: {uri}").into(),
-        ContentBlock::Image(_) if !takes_images => "[image left out: the model takes none]".into(),
-        _ => return None,
-    })
-}
-
 fn reasoning_of(content: &[ContentBlock]) -> String {
     let mut out = String::new();
     for block in content {
@@ -404,12 +328,8 @@ fn reasoning_of(content: &[ContentBlock]) -> String {
     out
 }
 
-/// Returns what the model reads; this wire has no mark for a failed call but words.
-fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, str> {
-    let mut text = text_of(&result.content, takes_images);
-    if text.trim().is_empty() {
-        text = "(no text)".into();
-    }
+/// Says that a call failed: this wire has no mark for it but words.
+fn with_mark<'r>(result: &ToolResult, mut text: Cow<'r, str>) -> Cow<'r, str> {
     let says_so = ["error", "tool call to"].iter().any(|start| {
         text.get(..start.len())
             .is_some_and(|it| it.eq_ignore_ascii_case(start))

@@ -4,15 +4,20 @@
 //! API and Azure's deployment addresses are other formats and not here.
 
 mod chunk;
-mod decode;
 #[cfg(feature = "http")]
 mod encode;
 #[cfg(feature = "http")]
 mod service;
 
-pub use decode::{Decoder, Head, Progress};
 #[cfg(feature = "http")]
-pub use service::{OpenAiChat, SetupError};
+pub use service::OpenAiChat;
+
+use super::decode::{Decoder, Head};
+
+/// Returns a decoder for one chat completion of `model` at `provider`.
+pub fn decoder(provider: &str, model: &str, head: Head) -> Decoder {
+    Decoder::new(Box::new(chunk::Chunks::default()), provider, model, head)
+}
 
 /// Where a service departs from the common form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -107,7 +107,9 @@ impl View {
                 }
             }
             Event::TurnEnd { outcome, .. } => self.turn_end(outcome),
-            Event::Decision { .. }
+            Event::Faulty { .. }
+            | Event::WrapUp { .. }
+            | Event::Decision { .. }
             | Event::ApprovalAsked { .. }
             | Event::Guard { .. }
             | Event::Blocked { .. }

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::{History, Kept};
+use crate::dialect::Dialect;
+use crate::provider::prefix::Body as _;
+use crate::provider::{Capabilities, History, Kept};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
@@ -262,24 +264,34 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
         Message::assistant(vec![]),
         Message::user("b"),
     ];
+    let request = Request {
+        model: "m",
+        system: "",
+        messages: &[],
+        history: None,
+        tools: None,
+        dialect: Dialect::CANONICAL,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        stop: &[],
+    };
     let bytes = |messages: &[Message]| {
         let mut body = Body {
-            out: BytesMut::new(),
-            first: true,
-            model: "m",
+            out: Buffer::new(),
+            request: &request,
+            stream: false,
             peer: PEER,
             fold: String::new(),
-            dialect: Dialect::CANONICAL,
             offer: None,
         };
         body.messages(messages);
-        body.out
+        body.out.as_bytes().to_vec()
     };
     let whole = bytes(&conversation);
     for end in 0..conversation.len() {
         assert!(whole.starts_with(&bytes(&conversation[..end])));
     }
-    let text = String::from_utf8(whole.to_vec()).unwrap();
+    let text = String::from_utf8(whole).unwrap();
     assert!(
         !text.contains("\"content\":null}"),
         "nobody says nothing: {text}"

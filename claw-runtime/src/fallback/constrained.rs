@@ -1,0 +1,300 @@
+//! The form a reply is held to, where the server can hold a model to a JSON Schema: one call, or an answer.
+//!
+//! A weak model that was told of the protocol in words writes no valid call at all; held to this form it can write nothing
+//! else. What a server promises it may still not keep, so a reply is read as any other text and its arguments are validated.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::{Found, FoundCall, find};
+use crate::dialect::Dialect;
+use crate::message::StopReason;
+use crate::registry::Toolset;
+use crate::schema::json::Json;
+use crate::schema::reader;
+
+/// Characters of a string that the tool itself does not bound: a weak model that begins one does not find its end.
+const LONGEST_TEXT: u64 = 1_000;
+/// The ends of an integer that the tool itself does not bound, for the same reason.
+const LARGEST_INTEGER: i64 = 1_000_000_000;
+
+/// Members of an object, in the order a grammar makes the model write them.
+type Members = Vec<(Cow<'static, str>, Json<'static>)>;
+
+/// Returns the schema of a reply as JSON text: `{"name": …, "arguments": …}` for each tool, or `{"answer": …}`.
+///
+/// The schemas of arguments are closed and bounded, their properties in the order they were declared in. The keywords are
+/// those that grammars of local servers take.
+pub fn schema(tools: &Toolset) -> String {
+    let dialect = Dialect::named("llamacpp").unwrap_or(Dialect::CANONICAL);
+    let offer = tools.offer(dialect);
+    let mut shared = Members::new();
+    let mut branches = Vec::new();
+    for offered in offer.iter() {
+        let name = offered.tool.name();
+        let Ok(read) = reader::read(&offered.lowered.schema) else {
+            continue;
+        };
+        let mut arguments = read.json.into_owned();
+        share(&mut arguments, name, &mut shared);
+        bound(&mut arguments);
+        let fixed = Json::Object(vec![member("const", text(name))]);
+        branches.push(object([("name", fixed), ("arguments", arguments)]));
+    }
+    let any = Json::Object(vec![member("type", text("string"))]);
+    branches.push(object([("answer", any)]));
+    let mut whole = vec![member("oneOf", Json::Array(branches))];
+    if !shared.is_empty() {
+        shared.iter_mut().for_each(|(_, schema)| bound(schema));
+        whole.push(member("$defs", Json::Object(shared)));
+    }
+    let mut out = String::new();
+    Json::Object(whole).write(&mut out);
+    out
+}
+
+/// Reads a reply that was asked for in this form; one that is not in it is read as any other.
+pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
+    let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
+    let Ok(mut object) = object else {
+        return find(reply, stop, tools);
+    };
+    match (
+        object.remove("answer"),
+        object.remove("name"),
+        object.remove("arguments"),
+    ) {
+        (Some(Value::String(text)), None, None) if !text.trim().is_empty() => Found {
+            text,
+            ..Found::default()
+        },
+        (None, Some(Value::String(name)), Some(arguments)) if tools.get(&name).is_some() => Found {
+            calls: vec![FoundCall {
+                name,
+                arguments: arguments.to_string(),
+            }],
+            ..Found::default()
+        },
+        _ => find(reply, stop, tools),
+    }
+}
+
+fn text(text: &str) -> Json<'static> {
+    Json::String(Cow::Owned(text.to_owned()))
+}
+
+fn member(key: &'static str, value: Json<'static>) -> (Cow<'static, str>, Json<'static>) {
+    (Cow::Borrowed(key), value)
+}
+
+/// Returns the schema of an object of exactly these properties.
+fn object<const N: usize>(properties: [(&'static str, Json<'static>); N]) -> Json<'static> {
+    let required = properties.iter().map(|(key, _)| text(key)).collect();
+    let properties = properties.map(|(key, value)| member(key, value));
+    Json::Object(vec![
+        member("type", text("object")),
+        member("properties", Json::Object(properties.into())),
+        member("required", Json::Array(required)),
+        member("additionalProperties", Json::Bool(false)),
+    ])
+}
+
+/// Moves what a schema defines for itself to the whole, under names that no other tool has.
+fn share(schema: &mut Json<'static>, tool: &str, shared: &mut Members) {
+    let Json::Object(members) = schema else {
+        return;
+    };
+    let Some(at) = members.iter().position(|(key, _)| key == "$defs") else {
+        return;
+    };
+    let (_, own) = members.remove(at);
+    let refer = |schema: &mut Json<'static>| {
+        walk(schema, &mut |members| {
+            let refs = members.iter_mut().filter(|(key, _)| key == "$ref");
+            for (_, to) in refs {
+                if let Some(name) = to.as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
+                    *to = text(&format!("#/$defs/{tool}.{name}"));
+                }
+            }
+        });
+    };
+    refer(schema);
+    if let Json::Object(own) = own {
+        for (name, mut schema) in own {
+            refer(&mut schema);
+            shared.push((Cow::Owned(format!("{tool}.{name}")), schema));
+        }
+    }
+}
+
+/// Closes objects of named properties and bounds what has no end.
+fn bound(schema: &mut Json<'static>) {
+    walk(schema, &mut |members| {
+        let find = |key: &str| members.iter().position(|(known, _)| known == key);
+        let has = |key| find(key).is_some();
+        let number = |number: i64| Json::Number(Cow::Owned(number.to_string()));
+        if has("enum") || has("const") {
+            return;
+        }
+        let mut more = Members::new();
+        match find("type").and_then(|at| members[at].1.as_str()) {
+            Some("string") if !has("format") && !has("maxLength") => {
+                more.push(member(
+                    "maxLength",
+                    Json::Number(LONGEST_TEXT.to_string().into()),
+                ));
+            }
+            Some("integer") => {
+                if !has("minimum") && !has("exclusiveMinimum") {
+                    more.push(member("minimum", number(-LARGEST_INTEGER)));
+                }
+                if !has("maximum") && !has("exclusiveMaximum") {
+                    more.push(member("maximum", number(LARGEST_INTEGER)));
+                }
+            }
+            Some("object") if has("properties") && !has("additionalProperties") => {
+                more.push(member("additionalProperties", Json::Bool(false)));
+            }
+            _ => {}
+        }
+        members.extend(more);
+    });
+}
+
+/// Visits every schema in a schema.
+fn walk(schema: &mut Json<'static>, visit: &mut impl FnMut(&mut Members)) {
+    match schema {
+        Json::Object(members) => {
+            visit(members);
+            for (key, value) in members {
+                match (&**key, value) {
+                    // Values, not schemas.
+                    ("enum" | "const" | "default" | "examples" | "required", _) => {}
+                    // Their members are names, not keywords.
+                    ("properties" | "$defs", Json::Object(named)) => {
+                        named.iter_mut().for_each(|(_, schema)| walk(schema, visit));
+                    }
+                    (_, value) => walk(value, visit),
+                }
+            }
+        }
+        Json::Array(list) => list.iter_mut().for_each(|schema| walk(schema, visit)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::tool::{Spec, Tool, ToolOutput};
+
+    fn tools(tools: &[(&'static str, Value)]) -> Toolset {
+        Toolset::new(tools.iter().map(|(name, schema)| {
+            Arc::new(Tool::dynamic(
+                Spec::new((*name).into(), "Does a thing.".into()),
+                schema.clone(),
+                Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) })),
+            ))
+        }))
+        .expect("two names")
+    }
+
+    fn some_tools() -> Toolset {
+        tools(&[
+            (
+                "add",
+                json!({"type": "object", "required": ["a"], "properties": {
+                    "a": {"type": "integer", "exclusiveMinimum": 0},
+                    "to": {"type": "string", "maxLength": 5},
+                    "unit": {"enum": ["x", "y"], "type": "string"},
+                }}),
+            ),
+            (
+                "note",
+                json!({
+                    "type": "object", "required": ["tree"],
+                    "properties": {"tree": {"$ref": "#/$defs/Tree"}, "type": {"type": "string"}},
+                    "$defs": {"Tree": {"type": "object", "properties": {
+                        "below": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+                        "name": {"type": "string"},
+                    }}},
+                }),
+            ),
+        ])
+    }
+
+    #[test]
+    fn a_reply_is_one_closed_and_bounded_call_or_an_answer() {
+        let text = schema(&some_tools());
+        let name =
+            r#"{"oneOf":[{"type":"object","properties":{"name":{"const":"add"},"arguments":{"#;
+        assert!(text.starts_with(name), "the name comes first: {text}");
+        let schema: Value = serde_json::from_str(&text).expect("JSON");
+        let branches = schema["oneOf"].as_array().expect("branches");
+        assert_eq!(branches.len(), 3);
+        assert_eq!(branches[0]["properties"]["name"], json!({"const": "add"}));
+        assert_eq!(branches[0]["required"], json!(["name", "arguments"]));
+        let arguments = &branches[0]["properties"]["arguments"];
+        let a = &arguments["properties"]["a"];
+        assert_eq!(a["exclusiveMinimum"], 0);
+        assert_eq!(a["minimum"], Value::Null);
+        assert_eq!(a["maximum"], LARGEST_INTEGER);
+        assert_eq!(arguments["properties"]["to"]["maxLength"], 5);
+        assert_eq!(arguments["properties"]["unit"]["maxLength"], Value::Null);
+        assert_eq!(arguments["additionalProperties"], false);
+        let type_ = &branches[1]["properties"]["arguments"]["properties"]["type"];
+        assert_eq!(type_["maxLength"], LONGEST_TEXT);
+        assert_eq!(
+            branches[2]["properties"],
+            json!({"answer": {"type": "string"}})
+        );
+    }
+
+    #[test]
+    fn what_schemas_share_is_found_from_the_whole() {
+        let schema: Value = serde_json::from_str(&schema(&some_tools())).expect("JSON");
+        let tree = &schema["$defs"]["note.Tree"];
+        let below = &tree["properties"]["below"];
+        assert_eq!(below["items"]["$ref"], "#/$defs/note.Tree");
+        assert_eq!(tree["properties"]["name"]["maxLength"], LONGEST_TEXT);
+        let at = &schema["oneOf"][1]["properties"]["arguments"];
+        assert_eq!(at["properties"]["tree"]["$ref"], "#/$defs/note.Tree");
+        assert_eq!(at["$defs"], Value::Null);
+    }
+
+    #[test]
+    fn both_forms_are_read_and_anything_else_as_ever() {
+        let tools = some_tools();
+        let read = |reply: &str| read(reply, &StopReason::Stop, &tools);
+        let answer = read(" {\"answer\": \"Hi {\\\"name\\\": 1}\"}\n");
+        assert_eq!((&*answer.text, answer.calls.len()), ("Hi {\"name\": 1}", 0));
+        let call = read(r#"{"name": "add", "arguments": {"a": 1}}"#);
+        assert_eq!(call.calls[0].name, "add");
+        assert_eq!(call.calls[0].arguments, r#"{"a":1}"#);
+        let call = read(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#);
+        assert_eq!(call.calls.len(), 1);
+        assert_eq!(read("Plain words.").text, "Plain words.");
+        for faulty in [
+            "{\"answer\": \"\"}",
+            "{\"name\": \"gone\", \"arguments\": {}}",
+            "",
+        ] {
+            let found = read(faulty);
+            assert!(found.calls.is_empty(), "{faulty}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_that_was_cut_never_runs() {
+        let whole = r#"{"name": "add", "arguments": {"a": 12}}"#;
+        for cut in 1..whole.len() {
+            let found = read(&whole[..cut], &StopReason::Length, &some_tools());
+            assert!(found.calls.is_empty(), "{cut}");
+        }
+    }
+}

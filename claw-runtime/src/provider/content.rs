@@ -1,0 +1,50 @@
+//! Content as the wire formats write it: texts joined, images in the form they come in.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::message::{ContentBlock, Image, ToolResult};
+
+/// Returns content as one text, borrowed where it is one block.
+pub(crate) fn text_of(content: &[ContentBlock], takes_images: bool) -> Cow<'_, str> {
+    let mut all = content
+        .iter()
+        .filter_map(|block| text_of_block(block, takes_images));
+    let mut text = all.next().unwrap_or_default();
+    all.for_each(|more| text.to_mut().push_str(&more));
+    text
+}
+
+/// Returns a block as text; `None` for one that is none.
+pub(crate) fn text_of_block(block: &ContentBlock, takes_images: bool) -> Option<Cow<'_, str>> {
+    Some(match block {
+        ContentBlock::Text { text } => text.into(),
+        ContentBlock::Resource { uri, description } if description.is_empty() => uri.into(),
+        ContentBlock::Resource { uri, description } => format!("{description}: {uri}").into(),
+        ContentBlock::Image(_) if !takes_images => "[image left out: the model takes none]".into(),
+        _ => return None,
+    })
+}
+
+/// Returns what the model reads of a result, never blank.
+pub(crate) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, str> {
+    let text = text_of(&result.content, takes_images);
+    if text.trim().is_empty() {
+        return "(no text)".into();
+    }
+    text
+}
+
+/// Tells whether a call's arguments are one JSON object.
+pub(crate) fn is_object(arguments: &str) -> bool {
+    arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok()
+}
+
+/// Returns the media type and the base64 text of an image that comes by value, also in a `data:` address.
+pub(crate) fn image_data(image: &Image) -> Option<(&str, &str)> {
+    match image {
+        Image::Data { media_type, base64 } => Some((media_type, base64)),
+        Image::Url(url) => url.strip_prefix("data:")?.split_once(";base64,"),
+    }
+}

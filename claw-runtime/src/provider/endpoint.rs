@@ -1,0 +1,363 @@
+//! Where a service is and how it is asked: address, key, headers, timers; one request, one answer.
+//!
+//! The same for every wire format. A format adds its paths, the header its key goes in, and what a body means.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::decode::{Decoder, Head, Progress};
+use super::failure::Complaint;
+use super::http::{self, Timeouts};
+use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
+
+/// Why a provider cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The address is none.
+    #[error(
+        "base URL of provider `{provider}` is no http or https address; expected one like `https://api.openai.com/v1`"
+    )]
+    BaseUrl {
+        /// The provider.
+        provider: String,
+    },
+    /// The key cannot stand in a header.
+    #[error(
+        "key of provider `{provider}` has characters that no key has; expected visible ASCII on one line"
+    )]
+    Key {
+        /// The provider.
+        provider: String,
+    },
+    /// A header cannot be sent.
+    #[error("header `{header}` of provider `{provider}` has characters that HTTP does not allow")]
+    Header {
+        /// The provider.
+        provider: String,
+        /// The header's name.
+        header: String,
+    },
+}
+
+/// A service's address and key, and what its models can do.
+pub(crate) struct Endpoint {
+    pub(crate) name: String,
+    pub(crate) base: Url,
+    key: Option<SecretString>,
+    headers: HeaderMap,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) of_models: HashMap<String, Capabilities>,
+    pub(crate) timeouts: Timeouts,
+    client: OnceLock<Client>,
+}
+
+impl Endpoint {
+    /// Returns the service at `base_url`, with the path that `fit` makes of the address's own. Nothing is connected and
+    /// no TLS is set up before the first request.
+    pub(crate) fn new(
+        name: String,
+        base_url: &str,
+        key: Option<SecretString>,
+        fit: impl FnOnce(&str) -> String,
+    ) -> Result<Self, SetupError> {
+        let base = parse_base(base_url, fit).ok_or_else(|| SetupError::BaseUrl {
+            provider: name.clone(),
+        })?;
+        Ok(Self {
+            name,
+            base,
+            // A key from a file ends with a line feed; an empty one is none.
+            key: key.filter(|key| !key.expose_secret().trim().is_empty()),
+            headers: HeaderMap::new(),
+            capabilities: Capabilities::FULL,
+            of_models: HashMap::new(),
+            timeouts: Timeouts::default(),
+            client: OnceLock::new(),
+        })
+    }
+
+    /// Sends the key, if there is one, in this header behind `prefix`.
+    pub(crate) fn key_in(mut self, header: HeaderName, prefix: &str) -> Result<Self, SetupError> {
+        if let Some(key) = &self.key {
+            let text = format!("{prefix}{}", key.expose_secret().trim());
+            let mut value = HeaderValue::from_str(&text).map_err(|_| SetupError::Key {
+                provider: self.name.clone(),
+            })?;
+            value.set_sensitive(true);
+            self.headers.insert(header, value);
+        }
+        Ok(self)
+    }
+
+    /// Sends this header with every request; its value is treated as a secret.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
+        let fault = || SetupError::Header {
+            provider: self.name.clone(),
+            header: name.to_owned(),
+        };
+        let header: HeaderName = name.parse().map_err(|_| fault())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
+        value.set_sensitive(true);
+        self.headers.insert(header, value);
+        Ok(self)
+    }
+
+    /// Sends a header that is no secret, unless it is given otherwise.
+    pub(crate) fn public_header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.headers.insert(name, HeaderValue::from_static(value));
+        self
+    }
+
+    pub(crate) fn capabilities(&self, model: &str) -> Capabilities {
+        let declared = self.of_models.get(model);
+        declared.copied().unwrap_or(self.capabilities)
+    }
+
+    /// Tells whether a request is streamed.
+    pub(crate) fn streams(&self, model: &str, wanted: bool, offers_tools: bool) -> bool {
+        let capabilities = self.capabilities(model);
+        wanted && capabilities.streaming && (capabilities.streaming_with_tools || !offers_tools)
+    }
+
+    /// Returns the address of `path` below the base.
+    pub(crate) fn below(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!(
+            "{}/{path}",
+            self.base.path().trim_end_matches('/')
+        ));
+        url
+    }
+
+    /// Posts a body and reads the answer.
+    pub(crate) async fn post(
+        &self,
+        url: Url,
+        body: Bytes,
+        stream: bool,
+        decoder: impl FnOnce(Head) -> Decoder,
+        sink: Option<Box<dyn DeltaSink + '_>>,
+    ) -> Result<Reply, ProviderError> {
+        let mut sink = sink.unwrap_or_else(|| Box::new(Discard));
+        let sink = &mut *sink;
+        let started = Instant::now();
+        let accept = if stream {
+            "text/event-stream"
+        } else {
+            "application/json"
+        };
+        let post = self.client()?.post(url);
+        let post = post
+            .headers(self.headers.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, accept)
+            .body(body);
+        let answer = self.answer(post, started, decoder, sink).await;
+        answer.map_err(|error| self.scrub(error))
+    }
+
+    async fn answer(
+        &self,
+        post: RequestBuilder,
+        started: Instant,
+        decoder: impl FnOnce(Head) -> Decoder,
+        sink: &mut dyn DeltaSink,
+    ) -> Result<Reply, ProviderError> {
+        let response = http::send(post, &self.timeouts).await?;
+        let mut decoder = decoder(head(&response));
+        let read = http::read(response, started, &self.timeouts, |bytes| {
+            decoder.feed(bytes, sink)
+        });
+        match read.await {
+            Ok(()) => decoder.finish(sink),
+            Err(error) => decoder.interrupt(error, sink),
+        }
+    }
+
+    /// Gets a JSON document in which `read` finds what it looks for; without it the answer is no `what`.
+    pub(crate) async fn get<T>(
+        &self,
+        url: Url,
+        what: &str,
+        decoder: impl FnOnce(Head) -> Decoder,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, ProviderError> {
+        let found = self.document(url, what, decoder, read).await;
+        found.map_err(|error| self.scrub(error))
+    }
+
+    async fn document<T>(
+        &self,
+        url: Url,
+        what: &str,
+        decoder: impl FnOnce(Head) -> Decoder,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, ProviderError> {
+        const MOST: usize = 8 << 20;
+        let started = Instant::now();
+        let get = self.client()?.get(url).headers(self.headers.clone());
+        let response = http::send(get, &self.timeouts).await?;
+        let head = head(&response);
+        let mut body = Vec::new();
+        http::read(response, started, &self.timeouts, |bytes| {
+            body.extend_from_slice(bytes);
+            Progress {
+                content: true,
+                stopped: false,
+                done: body.len() > MOST,
+            }
+        })
+        .await?;
+        let no_answer = || {
+            ProviderError::new(
+                FailureClass::BadResponse,
+                format!("the answer is no {what}; check the base URL"),
+            )
+        };
+        if !(200..300).contains(&head.status) {
+            let mut decoder = decoder(head);
+            decoder.feed(&body, &mut Discard);
+            return match decoder.finish(&mut Discard) {
+                Err(error) => Err(error),
+                Ok(_) => Err(no_answer()),
+            };
+        }
+        let body: Option<Value> = serde_json::from_slice(&body).ok();
+        if let Some(found) = body.as_ref().and_then(read) {
+            return Ok(found);
+        }
+        Err(match body.as_ref().and_then(Complaint::in_body) {
+            Some(complaint) => complaint.into_error(head.status),
+            None => no_answer(),
+        })
+    }
+
+    fn client(&self) -> Result<&Client, ProviderError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = http::client(&self.base, &self.timeouts)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Takes the secrets out of an error's message: a service may repeat what it was sent.
+    fn scrub(&self, mut error: ProviderError) -> ProviderError {
+        let key = self.key.as_ref().map(|key| key.expose_secret().trim());
+        let headers = self.headers.values().filter(|value| value.is_sensitive());
+        let headers = headers.filter_map(|value| value.to_str().ok());
+        let mut secrets: Vec<Cow<'_, str>> =
+            key.into_iter().chain(headers).map(Cow::from).collect();
+        // Services that take the key in the address repeat the address.
+        secrets.extend(self.base.password().map(Cow::from));
+        for part in self.base.query().into_iter().flat_map(|it| it.split('&')) {
+            secrets.extend(part.split_once('=').map(|(_, value)| Cow::from(value)));
+        }
+        secrets.extend(self.base.query_pairs().map(|(_, value)| value));
+        for secret in &secrets {
+            remove(secret, &mut error.message);
+        }
+        error
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .field("host", &self.base.host_str())
+            .field("has_key", &self.key.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Replaces `secret` wherever it stands in a bounded message, also where the bound cut it.
+fn remove(secret: &str, message: &mut String) {
+    /// What is shorter is no secret, and would take ordinary words out.
+    const SHORTEST: usize = 6;
+    /// A beginning of so little tells nothing.
+    const BEGINNING: usize = 4;
+    if secret.len() < SHORTEST {
+        return;
+    }
+    if message.contains(secret) {
+        *message = message.replace(secret, "***");
+    }
+    let Some(kept) = message.strip_suffix('…') else {
+        return;
+    };
+    let cut = (BEGINNING..secret.len())
+        .rev()
+        .filter_map(|end| secret.get(..end))
+        .find(|beginning| kept.ends_with(beginning));
+    if let Some(beginning) = cut {
+        message.truncate(kept.len() - beginning.len());
+        message.push_str("***…");
+    }
+}
+
+struct Discard;
+
+impl DeltaSink for Discard {
+    fn delta(&mut self, _delta: Delta) {}
+}
+
+fn head(response: &Response) -> Head {
+    Head {
+        status: response.status().as_u16(),
+        retry_after: http::retry_after(response.headers()),
+    }
+}
+
+fn parse_base(text: &str, fit: impl FnOnce(&str) -> String) -> Option<Url> {
+    let mut url = Url::parse(text.trim()).ok()?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return None;
+    }
+    let path = fit(url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    url.set_fragment(None);
+    Some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_shows_nowhere() {
+        let endpoint = |base: &str, key: Option<&str>| {
+            let key = key.map(|key| SecretString::from(key.to_owned()));
+            Endpoint::new("x".into(), base, key, str::to_owned)
+                .and_then(|it| it.key_in(reqwest::header::AUTHORIZATION, "Bearer "))
+        };
+        let service = endpoint("http://user:pass@h", Some("very-secret-key\n")).unwrap();
+        let service = service.header("x-token", "other-secret").unwrap();
+        let shown = format!("{service:?}");
+        for secret in ["very-secret", "other-secret", "pass"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        let error = ProviderError::new(FailureClass::Auth, "no: very-secret-key, other-secret");
+        assert_eq!(service.scrub(error).message, "no: ***, ***");
+        let error = ProviderError::new(FailureClass::Auth, "no: very-secret…");
+        assert_eq!(service.scrub(error).message, "no: ***…");
+        let keyed = endpoint("http://u:p%40ssword@h?v=1&key=a%2Fb-secret", None).unwrap();
+        let error = ProviderError::new(
+            FailureClass::NotFound,
+            "no /v1?v=1&key=a%2Fb-secret, a/b-secret, p%40ssword",
+        );
+        assert_eq!(keyed.scrub(error).message, "no /v1?v=1&key=***, ***, ***");
+        let refused = endpoint("http://h", Some("two\nlines"))
+            .unwrap_err()
+            .to_string();
+        assert!(!refused.contains("two"), "{refused}");
+    }
+}

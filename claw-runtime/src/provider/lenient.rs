@@ -1,0 +1,82 @@
+//! Fields of a service's JSON, read as they come: absent, null or of another type is nothing, never a failure.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The most items that a list of one document may hold.
+pub(crate) const MOST: usize = 4096;
+
+/// Reads a list or `null`. A list of millions of empty objects is small on the wire and gigabytes in memory, so a long one
+/// is no answer.
+pub(crate) fn few<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Few<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Option<Vec<T>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MOST} or null")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = list.next_element()? {
+                if items.len() == MOST {
+                    return Err(de::Error::invalid_length(MOST + 1, &self));
+                }
+                items.push(item);
+            }
+            Ok(Some(items))
+        }
+    }
+    deserializer.deserialize_any(Few(PhantomData))
+}
+
+/// Returns a string's text, a number's digits, and nothing for everything else.
+pub(crate) fn text(raw: Option<&RawValue>) -> Cow<'_, str> {
+    let Some(raw) = raw else {
+        return Cow::Borrowed("");
+    };
+    match raw.get().as_bytes()[0] {
+        b'"' => {
+            #[derive(Deserialize)]
+            struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+            serde_json::from_str::<Text<'_>>(raw.get()).map_or(Cow::Borrowed(""), |text| text.0)
+        }
+        b'0'..=b'9' => Cow::Borrowed(raw.get()),
+        _ => Cow::Borrowed(""),
+    }
+}
+
+/// Returns a whole number, also one written as a string.
+pub(crate) fn number(raw: Option<&RawValue>) -> Option<u64> {
+    text(raw).parse().ok()
+}
+
+/// Returns the value, unless it nests too deep to be one.
+pub(crate) fn value(raw: &RawValue) -> Option<Value> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Returns the first count found at `paths` (JSON pointers).
+///
+/// A count beyond 2^40 is no count; sums over a session stay far from overflow.
+pub(crate) fn count(value: &Value, paths: &[&str]) -> Option<u64> {
+    paths.iter().find_map(|path| {
+        let count = value.pointer(path)?.as_f64()?;
+        (count >= 0.0).then_some((count as u64).min(1 << 40))
+    })
+}

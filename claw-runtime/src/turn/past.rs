@@ -1,0 +1,497 @@
+//! The fold of an unfinished turn: from its events to where it stands.
+//!
+//! What was decided is read, not decided anew. The loop guard is told of each call as it was when the call was made.
+
+use std::time::Duration;
+
+use super::calls::journaled_signature;
+use super::canonical;
+use super::guard::{Mark, Proposal};
+use super::recover::{Interrupted, Parked};
+use super::request::{Asking, EMPTY};
+use super::{Millis, Phase, Setup, Turn};
+use crate::event::{Answer, EndReason, Event, GuardVerdict, ReAsk, Status, Verdict};
+use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
+use crate::provider::{FailureClass, Target, ToolChoice};
+use crate::session::{Stored, View};
+use crate::tool::Effect;
+
+/// Where a turn was interrupted.
+#[derive(Debug)]
+pub(super) enum At {
+    /// Something was said; no model was asked yet.
+    Posted,
+    /// A model is asked, or was to be after a pause.
+    Asking {
+        asking: Asking,
+        retry: Option<Duration>,
+    },
+    /// Calls of a reply are open, or were just answered.
+    Calling {
+        calls: Vec<Past>,
+        notice: Option<String>,
+        stop: StopReason,
+    },
+    /// The model answered.
+    Said(StopReason),
+}
+
+/// What the journal says of a call.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) call: ToolCall,
+    pub(super) decided: bool,
+    denied: bool,
+    guarded: bool,
+    asked: Option<String>,
+    pub(super) answer: Option<(String, Answer)>,
+    pub(super) start: Option<Start>,
+    /// With the signature that the guard compares.
+    pub(super) outcome: Option<(Status, String)>,
+    /// When it was decided on.
+    at: Millis,
+}
+
+/// How a call was started.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) effect: Effect,
+    pub(super) digest: String,
+    pub(super) attempts: u32,
+}
+
+impl Turn {
+    /// Returns an unfinished turn as its `events` left it, over the session folded into `view`. It goes on with
+    /// [`Input::Resume`](super::Input::Resume) or ends with [`Input::Settle`](super::Input::Settle).
+    ///
+    /// The turn's active time is told from when its events were written, without the time a person was waited for and
+    /// the time between the end of one process and the next.
+    pub fn resume(setup: Setup, view: View, events: &[Stored]) -> Self {
+        let mut fold = Fold {
+            turn: Self::new(setup, view),
+            at: Stage::Posted,
+            asking: Asking::default(),
+            calls: Vec::new(),
+            notice: None,
+            stop: StopReason::Stop,
+            since: Since::Nothing,
+            takeovers: 0,
+            cancelled: false,
+            waits: false,
+            time_ms: None,
+        };
+        for stored in events {
+            fold.time(stored);
+            fold.apply(&stored.event);
+        }
+        fold.finish()
+    }
+
+    /// Tells the guard of a call that was decided on before. Returns where it stands, when its outcome is to be told too,
+    /// and whether it was refused for its place alone.
+    pub(super) fn replay(&mut self, past: &Past) -> (Option<Mark>, bool) {
+        let Past { call, .. } = past;
+        let status = past.outcome.as_ref().map(|(status, _)| *status);
+        if status == Some(Status::Refused) && !past.guarded && !past.decided && past.start.is_none()
+        {
+            return (None, true);
+        }
+        self.calls += 1;
+        let tool = self.setup.tools.get(&call.name).cloned();
+        let valid = tool
+            .as_ref()
+            .and_then(|tool| tool.validate_as(&call.arguments, self.setup.coerce).ok());
+        let known = past.start.as_ref().map(|start| &start.digest);
+        let digest = known.or(past.asked.as_ref()).cloned().unwrap_or_else(|| {
+            let arguments = valid
+                .as_ref()
+                .map_or(&*call.arguments, |valid| valid.text());
+            canonical::digest(&call.name, arguments)
+        });
+        let went = past.decided || past.start.is_some();
+        let fault = match status {
+            _ if went => None,
+            Some(Status::Cut) => Some(format!("cut {}", call.name)),
+            Some(Status::UnknownTool) => Some(format!("unknown {}", call.name)),
+            Some(Status::Refused) if tool.is_none() => Some(format!("unknown {}", call.name)),
+            Some(Status::Invalid) => Some(digest.clone()),
+            Some(Status::Refused) if valid.is_none() => Some(digest.clone()),
+            _ => None,
+        };
+        if let Some(key) = fault {
+            self.guard.faulty(key, &self.setup.limits);
+            return (None, false);
+        }
+        let signature = match (&tool, &valid) {
+            (Some(tool), Some(valid)) => canonical::signature(tool, valid.text()),
+            _ => digest,
+        };
+        let proposal = Proposal {
+            tool: &call.name,
+            signature: &signature,
+            polls: tool.is_some_and(|tool| tool.spec().poll),
+            now: past.at,
+        };
+        let mark = self.guard.propose(proposal, &self.setup.limits);
+        if past.denied {
+            self.guard.settle(mark, "denied".to_owned());
+        }
+        let settles = went && !past.denied && status != Some(Status::NotStarted);
+        (settles.then_some(mark), false)
+    }
+}
+
+/// What came since the last request.
+enum Since {
+    Nothing,
+    /// It failed and is to be made again after a pause.
+    Retry(Duration),
+    /// It failed otherwise.
+    Failed(FailureClass),
+    /// A reply came that was no answer.
+    Said,
+}
+
+enum Stage {
+    Posted,
+    Asking,
+    Calling,
+    Said,
+}
+
+struct Fold {
+    turn: Turn,
+    at: Stage,
+    asking: Asking,
+    calls: Vec<Past>,
+    notice: Option<String>,
+    /// Why the last reply ended.
+    stop: StopReason,
+    since: Since,
+    takeovers: u32,
+    cancelled: bool,
+    /// Whether a person is waited for.
+    waits: bool,
+    time_ms: Option<u64>,
+}
+
+impl Fold {
+    fn time(&mut self, stored: &Stored) {
+        let before = self.time_ms.replace(stored.time_ms);
+        let idle = self.waits || matches!(stored.event, Event::Resumed { .. });
+        if let Some(before) = before.filter(|_| !idle) {
+            self.turn.now += stored.time_ms.saturating_sub(before);
+        }
+    }
+
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::UserInput { .. } => self.turn.unread |= !matches!(self.at, Stage::Posted),
+            Event::ModelRequest {
+                round,
+                attempt,
+                target,
+                tool_choice,
+                re_ask,
+            } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
+            Event::ModelFailed {
+                class, retry_ms, ..
+            } => {
+                let retry = retry_ms.map(|ms| Since::Retry(Duration::from_millis(ms)));
+                self.since = retry.unwrap_or(Since::Failed(*class));
+            }
+            Event::Assistant {
+                content,
+                incomplete: true,
+                ..
+            } => {
+                self.got_further();
+                self.turn.begun.push_str(&text_of(content));
+                self.turn.continued = true;
+            }
+            Event::Assistant {
+                content,
+                stop,
+                usage,
+                ..
+            } => {
+                if let Some(usage) = usage {
+                    self.turn.usage += *usage;
+                }
+                self.assistant(content, stop);
+            }
+            Event::Faulty { fault } => self.notice = Some(fault.clone()),
+            Event::WrapUp { reason } => {
+                self.turn.stop.get_or_insert_with(|| reason.clone());
+            }
+            Event::Decision { call, verdict, .. } => {
+                let now = self.turn.now;
+                self.call(call, |past| {
+                    past.decided = true;
+                    past.denied = *verdict == Verdict::Deny;
+                    past.at = now;
+                });
+            }
+            Event::Guard { call, verdict } => {
+                self.call(call, |past| past.guarded |= *verdict != GuardVerdict::Note);
+            }
+            Event::ApprovalAsked { call, digest } => {
+                self.waits = true;
+                self.call(call, |past| past.asked = Some(digest.clone()));
+            }
+            Event::Approval {
+                call,
+                digest,
+                answer,
+            } => {
+                self.woke();
+                self.got_further();
+                self.call(call, |past| past.answer = Some((digest.clone(), *answer)));
+            }
+            Event::Intent {
+                call,
+                attempt,
+                effect,
+                digest,
+            } => self.call(call, |past| {
+                past.start = Some(Start {
+                    effect: *effect,
+                    digest: digest.clone(),
+                    attempts: *attempt,
+                });
+            }),
+            Event::Outcome {
+                call,
+                status,
+                content,
+                progress,
+                ..
+            } => self.outcome(call, *status, content, progress.as_deref()),
+            Event::Blocked {
+                call,
+                digest,
+                expires_ms,
+            } => {
+                self.waits = true;
+                self.turn.asleep = true;
+                self.turn.parked = Some(Parked {
+                    call: call.clone(),
+                    digest: digest.clone(),
+                    expires_ms: *expires_ms,
+                });
+            }
+            Event::Resumed { takeover } => {
+                self.waits = false;
+                self.turn.asleep = false;
+                if *takeover > 0 {
+                    self.takeovers = *takeover;
+                }
+            }
+            Event::CancelRequested => self.cancelled = true,
+            // They change the view, or end the turn.
+            Event::ContextChanged { .. } | Event::Learnt { .. } | Event::TurnEnd { .. } => {}
+        }
+    }
+
+    fn call(&mut self, id: &str, change: impl FnOnce(&mut Past)) {
+        if let Some(past) = self.calls.iter_mut().find(|past| past.call.id == id) {
+            change(past);
+        }
+    }
+
+    fn got_further(&mut self) {
+        self.takeovers = 0;
+    }
+
+    fn woke(&mut self) {
+        self.waits = false;
+        self.turn.asleep = false;
+        self.turn.parked = None;
+    }
+
+    fn request(
+        &mut self,
+        round: u32,
+        attempt: u32,
+        target: &Target,
+        choice: ToolChoice,
+        re_ask: Option<&ReAsk>,
+    ) {
+        self.close_round();
+        let turn = &mut self.turn;
+        let wraps_up = choice == ToolChoice::None;
+        let again = matches!(self.at, Stage::Asking | Stage::Said)
+            && self.asking.wrap_up.is_some() == wraps_up
+            && (wraps_up || round == turn.round);
+        if turn.unread && matches!(self.at, Stage::Said) {
+            turn.begun.clear();
+        }
+        if !again {
+            let reason = wraps_up.then(|| turn.stop.take().unwrap_or_else(unsaid));
+            self.asking = Asking {
+                wrap_up: reason,
+                ..Asking::default()
+            };
+        }
+        let asking = &mut self.asking;
+        let aim = turn
+            .setup
+            .targets
+            .iter()
+            .position(|known| known.provider == target.provider && known.model == target.model);
+        let elsewhere = aim.is_some_and(|aim| aim != turn.target);
+        match &self.since {
+            // The process ended meanwhile: the same attempt, made again.
+            Since::Nothing if again => {}
+            Since::Retry(_) => asking.tries += 1,
+            Since::Said if re_ask.is_some_and(|re_ask| re_ask.fault == EMPTY) => {
+                asking.empty_replies += 1;
+                asking.tries = 1;
+            }
+            Since::Said | Since::Failed(FailureClass::MalformedCall) if again => {
+                asking.re_asks += 1;
+                asking.tries = 1;
+            }
+            Since::Failed(FailureClass::ToolsUnsupported) if again && !elsewhere => {}
+            _ => asking.tries = 1,
+        }
+        asking.attempt = attempt;
+        asking.re_ask = re_ask.cloned();
+        turn.target = aim.unwrap_or(0);
+        turn.requests += 1;
+        turn.unread = false;
+        if !wraps_up {
+            turn.round = round;
+        }
+        self.at = Stage::Asking;
+        self.since = Since::Nothing;
+    }
+
+    fn assistant(&mut self, content: &[ContentBlock], stop: &StopReason) {
+        self.close_round();
+        self.got_further();
+        let calls = content.iter().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        self.calls.extend(calls.map(past));
+        self.notice = None;
+        self.stop = stop.clone();
+        self.since = Since::Said;
+        let text = text_of(content);
+        if let Some(reason) = &self.asking.wrap_up {
+            self.calls.clear();
+            self.turn.stop = Some(reason.clone());
+            self.at = Stage::Said;
+            self.turn.begun.push_str(&text);
+            return;
+        }
+        self.turn.continued = false;
+        if !self.calls.is_empty() {
+            self.turn.begun.clear();
+            self.at = Stage::Calling;
+        } else if !text.trim().is_empty() {
+            self.turn.begun.push_str(&text);
+            self.at = Stage::Said;
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        id: &str,
+        status: Status,
+        content: &[ContentBlock],
+        progress: Option<&str>,
+    ) {
+        self.got_further();
+        let Some(past) = self.calls.iter_mut().find(|past| past.call.id == id) else {
+            return;
+        };
+        // The first answer is the one that counts.
+        if past.outcome.is_none() {
+            past.outcome = Some((status, journaled_signature(status, content, progress)));
+            self.turn.tally.count(&past.call.name, status);
+        }
+    }
+
+    /// All calls are answered: the guard is told as the turn told it.
+    fn close_round(&mut self) {
+        let turn = &mut self.turn;
+        let mut settled = Vec::new();
+        let mut ended = Vec::new();
+        for past in std::mem::take(&mut self.calls) {
+            let (mark, excused) = turn.replay(&past);
+            let effect = past.start.map(|start| start.effect);
+            let Some((status, signature)) = past.outcome else {
+                continue;
+            };
+            settled.extend(mark.map(|mark| (mark, signature)));
+            if !excused {
+                ended.push((mark, status, effect.is_none_or(Effect::is_harmless)));
+            }
+        }
+        for (mark, signature) in settled {
+            turn.guard.settle(mark, signature);
+        }
+        for (mark, status, harmless) in ended {
+            turn.guard.ended(mark, status, harmless, &turn.setup.limits);
+        }
+        turn.guard.round_ended();
+    }
+
+    fn finish(self) -> Turn {
+        let Self {
+            mut turn,
+            at,
+            asking,
+            calls,
+            notice,
+            stop,
+            since,
+            takeovers,
+            cancelled,
+            ..
+        } = self;
+        let retry = match since {
+            Since::Retry(after) => Some(after),
+            _ => None,
+        };
+        let at = match at {
+            Stage::Posted => At::Posted,
+            Stage::Asking => At::Asking { asking, retry },
+            Stage::Calling => At::Calling {
+                calls,
+                notice,
+                stop,
+            },
+            Stage::Said => At::Said(stop),
+        };
+        turn.phase = Phase::Interrupted(Box::new(Interrupted {
+            at,
+            takeovers,
+            cancelled,
+        }));
+        turn
+    }
+}
+
+fn past(call: &ToolCall) -> Past {
+    Past {
+        call: call.clone(),
+        decided: false,
+        denied: false,
+        guarded: false,
+        asked: None,
+        answer: None,
+        start: None,
+        outcome: None,
+        at: 0,
+    }
+}
+
+/// Why a turn wraps up whose journal does not say.
+fn unsaid() -> EndReason {
+    EndReason::Limit {
+        limit: "a limit of the turn".to_owned(),
+    }
+}

@@ -1,0 +1,249 @@
+//! Sessions outlive the program: named, continued, listed, branched, moved.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+use crate::service::{Service, calls, says};
+use crate::{code, err, out};
+
+/// A folder with one session of two turns, `work`.
+fn worked() -> (TempDir, Service) {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "seven\n").unwrap();
+    let service = Service::start(vec![
+        calls("read_file", &json!({"path": "a.txt"})),
+        says("It says seven."),
+        says("You asked what a.txt says."),
+    ]);
+    for prompt in ["what does a.txt say?", "what did I ask?"] {
+        let output = service
+            .claw(folder.path())
+            .args(["run", "--session", "work", "--no-stamp", prompt])
+            .output()
+            .unwrap();
+        assert_eq!(code(&output), Some(0), "{}", err(&output));
+    }
+    (folder, service)
+}
+
+fn sessions(folder: &Path, args: &[&str]) -> std::process::Output {
+    crate::service::claw(folder)
+        .arg("sessions")
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn listed(folder: &Path) -> Vec<Value> {
+    let output = sessions(folder, &["list", "--json"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    serde_json::from_str(&out(&output)).unwrap()
+}
+
+#[test]
+fn a_session_goes_on_in_another_process() {
+    let (folder, service) = worked();
+    let sent = service.requests();
+    let last = sent.last().unwrap()["messages"].as_array().unwrap().clone();
+    let said: Vec<_> = last
+        .iter()
+        .skip(1)
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, ["user", "assistant", "tool", "assistant", "user"]);
+    assert_eq!(last[1]["content"], "what does a.txt say?");
+
+    let list = listed(folder.path());
+    assert_eq!(list.len(), 1);
+    assert_eq!(list[0]["id"], "work");
+    assert_eq!(list[0]["title"], "what does a.txt say?");
+    assert_eq!(list[0]["state"], "idle");
+
+    let output = sessions(folder.path(), &["show", "wo"]);
+    let shown = out(&output);
+    for part in [
+        "what does a.txt say?",
+        "▸ read_file({\"path\":\"a.txt\"})",
+        "✓ ",
+        "It says seven.",
+        "You asked what a.txt says.",
+    ] {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+}
+
+#[test]
+fn the_last_session_is_continued_and_a_new_one_is_the_default() {
+    let (folder, _service) = worked();
+    let service = Service::start(vec![says("new"), says("old")]);
+    let run = |args: &[&str]| {
+        let output = service.claw(folder.path()).args(args).output().unwrap();
+        assert_eq!(code(&output), Some(0), "{}", err(&output));
+    };
+    run(&["run", "--no-stamp", "hello"]);
+    run(&["run", "--no-stamp", "-c", "again"]);
+    let sent = service.requests();
+    assert_eq!(sent[0]["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(sent[1]["messages"].as_array().unwrap().len(), 4);
+    let list = listed(folder.path());
+    assert_eq!(list.len(), 2);
+    assert_eq!(list[0]["title"], "hello");
+    assert_eq!(list[1]["id"], "work");
+}
+
+#[test]
+fn ephemeral_keeps_nothing() {
+    let folder = tempdir().unwrap();
+    let service = Service::start(vec![says("ok")]);
+    let output = service
+        .claw(folder.path())
+        .args(["run", "--ephemeral", "hello"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert!(!folder.path().join(".local").exists());
+    let output = sessions(folder.path(), &["list", "--ephemeral"]);
+    assert_eq!(code(&output), Some(2));
+    let output = service
+        .claw(folder.path())
+        .args(["run", "--ephemeral", "-c", "hello"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(2), "{}", err(&output));
+}
+
+#[test]
+fn a_session_moves_through_a_file_and_branches() {
+    let (folder, _service) = worked();
+    let path = folder.path();
+    let output = sessions(path, &["export", "work", "work.jsonl"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let file = fs::read_to_string(path.join("work.jsonl")).unwrap();
+    // A file that is there is not written over.
+    let output = sessions(path, &["export", "work", "work.jsonl"]);
+    assert_eq!(code(&output), Some(1));
+    assert!(
+        err(&output).contains("cannot write `work.jsonl`"),
+        "{}",
+        err(&output)
+    );
+
+    let output = sessions(path, &["import", "work.jsonl"]);
+    assert!(
+        err(&output).contains("there is a session `work` already"),
+        "{}",
+        err(&output)
+    );
+    let output = sessions(path, &["import", "work.jsonl", "--as", "copy"]);
+    assert_eq!(
+        (code(&output), &*out(&output)),
+        (Some(0), "copy\n"),
+        "{}",
+        err(&output)
+    );
+    let output = sessions(path, &["export", "copy"]);
+    let body = |text: &str| text.split_once('\n').unwrap().1.to_owned();
+    assert_eq!(body(&out(&output)), body(&file));
+
+    // Torn in its fourth line.
+    let ends: Vec<_> = file.match_indices('\n').map(|(at, _)| at).collect();
+    fs::write(path.join("torn.jsonl"), &file[..ends[3] - 5]).unwrap();
+    let output = sessions(path, &["import", "torn.jsonl", "--as", "torn"]);
+    assert_eq!(code(&output), Some(1), "{}", err(&output));
+    assert!(
+        err(&output).contains("line 4 and what follows was not taken"),
+        "{}",
+        err(&output)
+    );
+    let rest = fs::read_to_string(path.join("torn.jsonl.rest")).unwrap();
+    assert_eq!(rest, file[ends[2] + 1..ends[3] - 5]);
+
+    let output = sessions(path, &["branch", "work", "--at", "1", "--as", "again"]);
+    assert_eq!(
+        (code(&output), &*out(&output)),
+        (Some(0), "again\n"),
+        "{}",
+        err(&output)
+    );
+    let again = listed(path)
+        .into_iter()
+        .find(|it| it["id"] == "again")
+        .unwrap();
+    assert_eq!(again["parent"], json!({"session": "work", "seq": 1}));
+    assert_eq!(again["events"], 1);
+    let output = sessions(path, &["branch", "work", "--at", "999"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        err(&output).contains("session `work` has no event 999"),
+        "{}",
+        err(&output)
+    );
+
+    let output = sessions(path, &["verify"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    for id in ["work", "copy", "torn", "again"] {
+        assert!(
+            err(&output).contains(&format!("✓ {id}: ")),
+            "{}",
+            err(&output)
+        );
+    }
+}
+
+#[test]
+fn deleting_is_asked_for_twice_or_said_for_sure() {
+    let (folder, _service) = worked();
+    let output = sessions(folder.path(), &["delete", "work"]);
+    assert_eq!(code(&output), Some(2));
+    assert_eq!(listed(folder.path()).len(), 1);
+    let output = sessions(folder.path(), &["delete", "work", "--yes"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert!(listed(folder.path()).is_empty());
+    let output = sessions(folder.path(), &["show", "work"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        err(&output).contains("there is no session `work`"),
+        "{}",
+        err(&output)
+    );
+}
+
+#[test]
+fn the_folders_own_config_does_not_say_where_sessions_go() {
+    let (folder, _service) = worked();
+    let config = "[sessions]\nfile = \"/tmp/elsewhere.db\"\n";
+    fs::write(folder.path().join("claw.toml"), config).unwrap();
+    let output = sessions(folder.path(), &["list"]);
+    assert!(
+        err(&output).contains("may not decide `sessions`"),
+        "{}",
+        err(&output)
+    );
+    assert!(out(&output).contains("work"), "{}", out(&output));
+}
+
+#[test]
+fn the_agent_cannot_touch_its_own_sessions() {
+    let folder = tempdir().unwrap();
+    let service = Service::start(vec![
+        calls(
+            "read_file",
+            &json!({"path": ".local/share/claw/sessions.db"}),
+        ),
+        says("Refused."),
+    ]);
+    let output = service
+        .claw(folder.path())
+        .args(["run", "--json", "read your sessions"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert!(
+        out(&output).contains("may not be opened: permission denied"),
+        "{}",
+        out(&output)
+    );
+}
