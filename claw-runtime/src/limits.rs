@@ -40,6 +40,8 @@ pub struct Limits {
     pub calls_per_tool: u32,
     /// How long the same call of a polling tool may give the same before it counts as a repeat.
     pub poll_time: Duration,
+    /// How many sub-agents deep sub-agents may start others.
+    pub depth: u32,
     /// How often a turn whose process died is taken over without getting any further before it is ended.
     pub takeovers: u32,
     /// How long the wrap-up may take; after that the answer is composed without the model.
@@ -70,6 +72,7 @@ impl Default for Limits {
             idle_calls: 48,
             calls_per_tool: 100,
             poll_time: Duration::from_secs(10 * 60),
+            depth: 2,
             takeovers: 3,
             wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),

@@ -15,7 +15,10 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use super::clock::Clock;
 use super::inbox::Given;
 use super::live::{Shown, Unseen, Watch};
+use super::meter::Meter;
+use super::spawn::Caller;
 use super::{Agent, AgentError, ApprovalRequest, Inner, Observer, inbox};
+use crate::budget::{Allowance, Budget, Purse, Spent};
 use crate::dialect::{Dialect, Offer};
 use crate::dispatch::{self, Ended, Finished, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
@@ -26,7 +29,8 @@ use crate::provider::{
     ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError, View};
-use crate::tool::{CallInfo, ToolContext, ValidArguments};
+use crate::tokens;
+use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Setup, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
@@ -45,9 +49,38 @@ impl Agent {
             limits: inner.limits.clone(),
             coerce: inner.coerce,
             targets: self.targets(view),
+            allowance: self.allowance(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
         }
+    }
+}
+
+impl Agent {
+    fn allowance(&self, view: &View) -> Allowance {
+        let inner = &self.inner;
+        let spending = &inner.spending;
+        let mut allowance = Allowance {
+            turn: spending.turn,
+            session: spending.session,
+            watched: !spending.shared.is_empty(),
+            prices: inner
+                .models
+                .iter()
+                .map(|model| inner.price(model))
+                .collect(),
+            head: 0,
+        };
+        if let Some(purse) = &inner.nest.purse {
+            // What the turn has spent before a crash is drawn already.
+            let left = purse.left().plus(view.ledger().turn());
+            allowance.turn = allowance.turn.within(left);
+            allowance.watched |= !left.is_unlimited();
+        }
+        if allowance.is_limited() {
+            allowance.head = tokens::estimate(&inner.system) + tokens::of_tools(&inner.tools);
+        }
+        allowance
     }
 }
 
@@ -73,7 +106,7 @@ pub(super) async fn keep_context(
 
 /// A turn to drive, in a session whose last event is `head`.
 pub(super) struct Drive<'r> {
-    pub(super) agent: &'r Inner,
+    pub(super) agent: &'r Arc<Inner>,
     pub(super) lease: &'r Lease,
     pub(super) kept: &'r Kept,
     pub(super) turn: &'r mut Turn,
@@ -95,11 +128,13 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
         token,
     } = drive;
     let watch = Watch::new(observer);
+    let mut meter = Meter::default();
     let mut work = Work::new(agent, lease, kept, &watch, token, turn.active());
     work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
     work.ready.extend(first);
     loop {
         let Given { input, mut taken } = work.next().await;
+        meter.settle(agent, &input).await;
         let mut step = turn.step(work.clock.now(), input);
         loop {
             // What the turn makes nothing of leaves the inbox all the same.
@@ -133,6 +168,12 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
             step = turn.step(work.clock.now(), next);
         }
         for command in step.commands {
+            if let Command::Request { reserved, .. } = &command
+                && let Err(limit) = meter.hold(agent, *reserved).await
+            {
+                work.ready.push_back(Input::OverBudget { limit }.into());
+                continue;
+            }
             if let Some(outcome) = work.perform(turn, command) {
                 work.clean_up().await;
                 return (outcome, head);
@@ -146,7 +187,7 @@ type Line = (String, String);
 
 /// What is under way.
 struct Work<'r> {
-    agent: &'r Inner,
+    agent: &'r Arc<Inner>,
     lease: &'r Lease,
     kept: &'r Kept,
     watch: &'r Watch<'r>,
@@ -162,6 +203,9 @@ struct Work<'r> {
     live: bool,
     calls: FuturesUnordered<BoxFuture<'r, Ended>>,
     stops: HashMap<String, CancellationToken>,
+    /// What the calls may spend together, and what each has spent.
+    purse: Arc<Purse>,
+    slices: HashMap<String, Arc<Purse>>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
     progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
@@ -176,7 +220,7 @@ struct Work<'r> {
 
 impl<'r> Work<'r> {
     fn new(
-        agent: &'r Inner,
+        agent: &'r Arc<Inner>,
         lease: &'r Lease,
         kept: &'r Kept,
         watch: &'r Watch<'r>,
@@ -197,6 +241,11 @@ impl<'r> Work<'r> {
             live: false,
             calls: FuturesUnordered::new(),
             stops: HashMap::new(),
+            purse: Arc::new(match &agent.nest.purse {
+                Some(purse) => purse.slice(Budget::default()),
+                None => Purse::default(),
+            }),
+            slices: HashMap::new(),
             ask: None,
             progress: mpsc::channel(PROGRESS_LINES),
             ready: VecDeque::new(),
@@ -243,14 +292,21 @@ impl<'r> Work<'r> {
             Command::Request {
                 target,
                 tool_choice,
-            } => self.request(turn, &target, tool_choice),
+                max_output_tokens,
+                ..
+            } => self.request(turn, &target, tool_choice, max_output_tokens),
             Command::AbortRequest => self.request = None,
             Command::Run {
                 call,
                 tool,
                 arguments,
                 timeout,
-            } => self.run(call, &tool, arguments, timeout),
+            } => {
+                if self.calls.is_empty() {
+                    self.purse.refill(turn.left());
+                }
+                self.run(call, &tool, arguments, timeout);
+            }
             Command::Stop { call } => {
                 if let Some(stop) = self.stops.get(&call) {
                     stop.cancel();
@@ -307,7 +363,13 @@ impl<'r> Work<'r> {
         None
     }
 
-    fn request(&mut self, turn: &Turn, target: &Target, tool_choice: ToolChoice) {
+    fn request(
+        &mut self,
+        turn: &Turn,
+        target: &Target,
+        tool_choice: ToolChoice,
+        max_output_tokens: Option<u64>,
+    ) {
         let agent = self.agent;
         let model = agent
             .models
@@ -356,7 +418,7 @@ impl<'r> Work<'r> {
             tools: offered.then_some(&agent.tools),
             dialect,
             tool_choice,
-            max_output_tokens: agent.limits.max_output_tokens,
+            max_output_tokens,
             stop: if prompted { fallback::STOP } else { &[] },
         };
         self.request = Some(model.provider.complete(request, sink));
@@ -372,6 +434,7 @@ impl<'r> Work<'r> {
                 content: vec![ContentBlock::text(text)],
                 blob: None,
                 progress: None,
+                spent: None,
             };
             return self.ready.push_back(not_started.into());
         }
@@ -395,6 +458,23 @@ impl<'r> Work<'r> {
         let stop = self.token.child_token();
         let lines = self.progress.0.clone();
         let id = call.clone();
+        let progress: Progress = Arc::new(move |line: &str| {
+            // A full queue drops the line: progress only informs.
+            let _ = lines.try_send((id.clone(), line.to_owned()));
+        });
+        let slice = Arc::new(self.purse.slice(Budget::default()));
+        self.slices.insert(call.clone(), slice.clone());
+        let caller = Caller {
+            agent: Agent {
+                inner: self.agent.clone(),
+            },
+            session: self.lease.session.clone(),
+            call: call.clone(),
+            tool: tool.name().to_owned(),
+            stop: stop.clone(),
+            purse: slice,
+            progress: progress.clone(),
+        };
         let ctx = ToolContext::new(CallInfo {
             session_id: self.lease.session.clone(),
             call_id: call.clone(),
@@ -402,10 +482,8 @@ impl<'r> Work<'r> {
             deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
-            progress: Some(Arc::new(move |line: &str| {
-                // A full queue drops the line: progress only informs.
-                let _ = lines.try_send((id.clone(), line.to_owned()));
-            })),
+            progress: Some(progress),
+            spawner: Some(Arc::new(caller)),
         });
         self.stops.insert(call.clone(), stop.clone());
         Some(Job {
@@ -455,7 +533,9 @@ impl<'r> Work<'r> {
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
                         self.stops.remove(&finished.call);
-                        return keep(self.agent, self.lease, finished).await.into();
+                        let slice = self.slices.remove(&finished.call);
+                        let spent = slice.map(|slice| slice.spent()).filter(|spent| !spent.is_nothing());
+                        return keep(self.agent, self.lease, finished, spent).await.into();
                     }
                     Ended::NotDone { call } => return Input::NotDone { call }.into(),
                 },
@@ -516,7 +596,7 @@ impl<'r> Work<'r> {
 
 /// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
 /// what runs is not `Sync`, and a turn must be able to move between threads.
-async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
+async fn keep(agent: &Inner, lease: &Lease, finished: Finished, spent: Option<Spent>) -> Input {
     let Finished {
         call,
         status,
@@ -540,6 +620,7 @@ async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
         content,
         blob,
         progress,
+        spent,
     }
 }
 

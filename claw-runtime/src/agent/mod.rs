@@ -4,11 +4,14 @@ mod clock;
 mod driver;
 mod inbox;
 mod live;
+mod meter;
 mod recover;
 mod session;
+mod spawn;
 mod watch;
 
 use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,6 +19,9 @@ pub use recover::{Recover, Recovered};
 pub use session::{Canceller, Session};
 pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
+use spawn::Nest;
+
+use crate::budget::{Budget, Price, SharedBudget};
 use crate::dispatch::Abandoned;
 use crate::event::Fact;
 use crate::limits::Limits;
@@ -62,7 +68,20 @@ struct Inner {
     protocol: Option<Protocol>,
     recover: Recover,
     clock: Clock,
+    spending: Spending,
+    agents: BTreeMap<String, Agent>,
+    nest: Nest,
     abandoned: Arc<Abandoned>,
+}
+
+/// What may be spent, and what things cost.
+#[derive(Clone, Default)]
+struct Spending {
+    turn: Budget,
+    session: Budget,
+    shared: Vec<SharedBudget>,
+    /// By provider and model.
+    prices: HashMap<(String, String), Price>,
 }
 
 /// Tells the milliseconds since the Unix epoch.
@@ -90,6 +109,8 @@ pub struct AgentBuilder {
     protocol: Option<Protocol>,
     recover: Recover,
     clock: Clock,
+    spending: Spending,
+    agents: BTreeMap<String, Agent>,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -153,6 +174,8 @@ impl Agent {
             protocol: None,
             recover: Recover::default(),
             clock: Arc::new(wall_clock),
+            spending: Spending::default(),
+            agents: BTreeMap::new(),
         }
     }
 
@@ -216,6 +239,13 @@ impl Agent {
                 })
             })
             .collect()
+    }
+}
+
+impl Inner {
+    fn price(&self, model: &Model) -> Option<Price> {
+        let names = (model.provider.name().to_owned(), model.name.clone());
+        self.spending.prices.get(&names).copied()
     }
 }
 
@@ -321,6 +351,44 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets what one turn may spend; nothing is limited when left out. A turn that comes to its limit wraps up.
+    pub fn turn_budget(mut self, budget: Budget) -> Self {
+        self.spending.turn = budget;
+        self
+    }
+
+    /// Sets what one session may spend, all its turns together; nothing is limited when left out.
+    pub fn session_budget(mut self, budget: Budget) -> Self {
+        self.spending.session = budget;
+        self
+    }
+
+    /// Adds a limit that all sessions share, also those of other hosts on the same store: of a day, of a user.
+    pub fn shared_budget(mut self, budget: SharedBudget) -> Self {
+        self.spending.shared.push(budget);
+        self
+    }
+
+    /// Sets what a model costs, by its names: `provider`, `model`.
+    pub fn price(
+        mut self,
+        provider: impl Into<String>,
+        model: impl Into<String>,
+        price: Price,
+    ) -> Self {
+        let names = (provider.into(), model.into());
+        self.spending.prices.insert(names, price);
+        self
+    }
+
+    /// Adds an agent that this one's tools may start by name; see [`ToolContext::spawn`](crate::tool::ToolContext::spawn).
+    /// It keeps its models, tools, policy and instructions; its sessions are in this one's store, and its questions are this
+    /// one's.
+    pub fn agent(mut self, name: impl Into<String>, agent: Agent) -> Self {
+        self.agents.insert(name.into(), agent);
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
@@ -361,6 +429,9 @@ impl AgentBuilder {
                 protocol: self.protocol,
                 recover: self.recover,
                 clock: self.clock,
+                spending: self.spending,
+                agents: self.agents,
+                nest: Nest::default(),
                 abandoned: Arc::default(),
             }),
         })

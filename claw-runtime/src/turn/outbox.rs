@@ -50,6 +50,11 @@ impl Outbox {
         self.commands.len() < before
     }
 
+    /// Returns the events that are not appended yet.
+    pub(super) fn pending(&self) -> &[Event] {
+        &self.events
+    }
+
     /// Returns the events to append, when there are some.
     pub(super) fn flush(&mut self) -> Option<(Vec<Event>, Barrier)> {
         if self.events.is_empty() {

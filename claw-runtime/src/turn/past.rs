@@ -193,6 +193,7 @@ impl Fold {
                 target,
                 tool_choice,
                 re_ask,
+                ..
             } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
             Event::ModelFailed {
                 class, retry_ms, ..
@@ -289,7 +290,10 @@ impl Fold {
             }
             Event::CancelRequested => self.cancelled = true,
             // They change the view, or end the turn.
-            Event::ContextChanged { .. } | Event::Learnt { .. } | Event::TurnEnd { .. } => {}
+            Event::ContextChanged { .. }
+            | Event::Learnt { .. }
+            | Event::Spawned { .. }
+            | Event::TurnEnd { .. } => {}
         }
     }
 

@@ -8,6 +8,7 @@ use super::{Command, Phase, Timer, Turn};
 use crate::event::{EndReason, Event, Fact, ReAsk};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
+use crate::tokens;
 
 /// Characters of a failure's message that are kept.
 const MESSAGE_CHARS: usize = 500;
@@ -48,6 +49,13 @@ impl Asking {
         self.wrap_up.as_ref()
     }
 
+    /// Returns about how many tokens the reason takes why the model is asked again.
+    pub(super) fn re_ask_tokens(&self) -> u64 {
+        self.re_ask.as_ref().map_or(0, |re_ask| {
+            tokens::estimate(&re_ask.said) + tokens::estimate(&re_ask.fault)
+        })
+    }
+
     pub(super) fn is_paused(&self) -> bool {
         self.paused
     }
@@ -80,6 +88,14 @@ impl Turn {
             let message = "the agent has no model".to_owned();
             return self.fail(FailureClass::NotFound, message);
         };
+        let wraps_up = asking.wrap_up.is_some();
+        let reserved = match self.reserve(wraps_up) {
+            Ok(reserved) => reserved,
+            Err(limit) => return self.beyond(EndReason::Limit { limit }, self.requests),
+        };
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
         asking.attempt += 1;
         asking.tries += 1;
         asking.shown = false;
@@ -96,10 +112,17 @@ impl Turn {
             target: target.clone(),
             tool_choice,
             re_ask: asking.re_ask.clone(),
+            reserved,
         });
+        // A limit forces an output maximum, or there would be no bound.
+        let limited = reserved
+            .map(|reserved| reserved.output)
+            .filter(|output| *output > 0);
         self.out.command(Command::Request {
             target,
             tool_choice,
+            max_output_tokens: limited.or(self.setup.limits.max_output_tokens),
+            reserved,
         });
     }
 
@@ -110,7 +133,7 @@ impl Turn {
     }
 
     /// Returns the request that is under way.
-    fn asking(&mut self) -> Option<&mut Asking> {
+    pub(super) fn asking(&mut self) -> Option<&mut Asking> {
         match &mut self.phase {
             Phase::Asking(asking) if !asking.paused => Some(asking),
             _ => None,

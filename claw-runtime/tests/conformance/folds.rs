@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use claw_runtime::budget::{Price, Reserved, Spent};
 use claw_runtime::event::{
     Answer, EndReason, Event, Fact, GuardVerdict, ReAsk, Status, TurnOutcome, Verdict,
 };
@@ -125,6 +126,15 @@ fn samples() -> Vec<Event> {
                 said: text(),
                 fault: text(),
             }),
+            reserved: Some(Reserved {
+                prompt: 12,
+                output: 4_096,
+                price: Some(Price {
+                    input: 0.1,
+                    output: 2.5,
+                    cached: None,
+                }),
+            }),
         },
         Event::ModelFailed {
             class: FailureClass::Overloaded,
@@ -175,6 +185,7 @@ fn samples() -> Vec<Event> {
             })],
             blob: Some(digest()),
             progress: Some(digest()),
+            spent: Some(Spent { tokens: 3, cost: 4 }),
         },
         Event::Guard {
             call: call(),
@@ -223,6 +234,7 @@ fn event() -> impl Strategy<Value = Event> {
             content: vec![ContentBlock::text(text)],
             blob: None,
             progress: None,
+            spent: None,
         },
         other => other,
     })

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use claw_runtime::budget::Allowance;
 use claw_runtime::event::{Answer, Event, Status, TurnOutcome};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message, Role};
@@ -105,6 +106,7 @@ pub(crate) fn setup(world: &World) -> Setup {
                 })
             })
             .collect(),
+        allowance: Allowance::default(),
         system: "0".repeat(64),
         seed: 7,
         tools,
@@ -244,6 +246,7 @@ impl Sim<'_> {
             Command::Request {
                 target,
                 tool_choice,
+                ..
             } => {
                 assert!(self.request.is_none(), "two requests at once");
                 let journaled = self.ran.events.iter().rev().find_map(|event| match event {
@@ -423,6 +426,7 @@ fn ended(call: String, run: Run) -> Input {
         content,
         blob: None,
         progress: None,
+        spent: None,
     }
 }
 

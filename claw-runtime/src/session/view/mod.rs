@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use round::Round;
 pub use round::{OpenCall, Started};
 
+use crate::budget::Ledger;
 use crate::event::{Answer, EndReason, Event, Fact, ReAsk, TurnOutcome};
 use crate::message::{ContentBlock, Message, Role, Usage};
 
@@ -43,6 +44,9 @@ pub struct View {
     always: HashSet<String>,
     unknown: HashSet<String>,
     usage: Usage,
+    ledger: Ledger,
+    /// The session and the call this one was started by.
+    parent: Option<(String, String)>,
     rounds: u32,
     ended: bool,
 }
@@ -50,6 +54,7 @@ pub struct View {
 impl View {
     /// Folds one more event in.
     pub fn apply(&mut self, event: &Event) {
+        self.ledger.apply(event);
         match event {
             Event::UserInput { key, content } => self.user_input(key, content),
             Event::ContextChanged { system, toolset } => {
@@ -107,6 +112,9 @@ impl View {
                 }
             }
             Event::TurnEnd { outcome, .. } => self.turn_end(outcome),
+            Event::Spawned { parent, call, .. } => {
+                self.parent = Some((parent.clone(), call.clone()));
+            }
             Event::Faulty { .. }
             | Event::WrapUp { .. }
             | Event::Decision { .. }
@@ -196,6 +204,18 @@ impl View {
     /// Returns the tokens the session has used.
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// Returns what the session has spent.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Returns the session and the call that this one works for, when it is a sub-agent's: that call picks it up again.
+    pub fn parent(&self) -> Option<(&str, &str)> {
+        self.parent
+            .as_ref()
+            .map(|(session, call)| (&**session, &**call))
     }
 
     /// Returns the rounds of the last turn.
