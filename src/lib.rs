@@ -45,6 +45,7 @@
 //!
 //! - `cli` (default): the program behind `main`, its config file and terminal.
 //! - `tools` (default): the built-in tools.
+//! - `postgres`: sessions in Postgres, shared by many hosts.
 //!
 //! # Settings
 //!

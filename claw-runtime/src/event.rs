@@ -59,6 +59,9 @@ pub enum Event {
         /// What it holds back of the budget, and at what price; absent where nothing is limited and no price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved: Option<Reserved>,
+        /// What the answer is for.
+        #[serde(default, skip_serializing_if = "Purpose::is_answer")]
+        purpose: Purpose,
     },
     /// An attempt failed.
     ModelFailed {
@@ -69,6 +72,9 @@ pub enum Event {
         /// After how many milliseconds the same model is asked again; absent when it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_ms: Option<u64>,
+        /// Tokens spent on it, where the service told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// The model answered.
     Assistant {
@@ -176,6 +182,45 @@ pub enum Event {
         /// How many sub-agents deep, from 1.
         depth: u32,
     },
+    /// The model's view became shorter. What is hidden stays in the journal.
+    Compacted {
+        /// The last event whose messages are hidden; 0 when none are.
+        through: u64,
+        /// What stands for the hidden messages; absent when they were dropped without a summary.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Results still in view whose text is kept as a blob from now on, with a reference in its place.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        elided: Vec<Elided>,
+        /// Why.
+        cause: Cause,
+        /// The conversation's estimated tokens before.
+        before: u64,
+        /// Its estimated tokens after.
+        after: u64,
+        /// What the summary cost, as far as told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// The view was to become shorter and stays as it was.
+    CompactionFailed {
+        /// Why.
+        message: String,
+        /// What was spent on it, as far as told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// The conversation is again what it was after an earlier event. What came between stays in the journal, and counts for
+    /// everything but the conversation: what was spent, what was allowed, what may have had its effect.
+    Undone {
+        /// The last event that counts. A place within a turn means the place before that turn's next step.
+        to: u64,
+    },
+    /// What the user said in an event stays in view, word for word, whatever is hidden around it.
+    Pinned {
+        /// The event.
+        seq: u64,
+    },
     /// Cancelling was asked for.
     CancelRequested,
     /// The turn is over.
@@ -208,6 +253,10 @@ impl Event {
             Self::Blocked { .. } => "blocked",
             Self::Resumed { .. } => "resumed",
             Self::Spawned { .. } => "spawned",
+            Self::Compacted { .. } => "compacted",
+            Self::CompactionFailed { .. } => "compaction_failed",
+            Self::Undone { .. } => "undone",
+            Self::Pinned { .. } => "pinned",
             Self::CancelRequested => "cancel_requested",
             Self::TurnEnd { .. } => "turn_end",
         }
@@ -231,6 +280,53 @@ impl Event {
 pub enum Fact {
     /// The model refuses tool definitions; calls go through the prompt protocol.
     NoNativeTools,
+    /// The model reads at most so many tokens, prompt and answer together. The fact learnt last counts.
+    Window {
+        /// How many.
+        tokens: u64,
+    },
+}
+
+/// What the answer to a model request is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Purpose {
+    /// The conversation.
+    #[default]
+    Answer,
+    /// A summary that hides a part of the conversation; the conversation does not see request and answer.
+    Summary,
+}
+
+impl Purpose {
+    fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
+}
+
+/// Why a view became shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// The next request would nearly have filled the model's window.
+    Window,
+    /// The service said that the request was too long.
+    Overflow,
+    /// There were more messages than the settings allow.
+    Messages,
+    /// Somebody asked for it.
+    Asked,
+}
+
+/// A result whose text gives way to a reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elided {
+    /// The call's id.
+    pub call: String,
+    /// Digest of the whole text, which is a blob.
+    pub digest: String,
 }
 
 /// Why a model is asked again within a round.

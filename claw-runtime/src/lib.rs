@@ -11,6 +11,7 @@ pub mod digest;
 mod dispatch;
 pub mod event;
 pub mod fallback;
+mod glob;
 pub mod limits;
 pub mod message;
 pub mod nearest;
@@ -19,6 +20,8 @@ pub mod provider;
 pub mod registry;
 pub mod schema;
 pub mod session;
+#[cfg(any(feature = "http", feature = "postgres"))]
+mod tls;
 pub mod tokens;
 pub mod tool;
 pub mod turn;

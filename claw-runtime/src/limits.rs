@@ -50,6 +50,18 @@ pub struct Limits {
     pub retry_after: Duration,
     /// Output limit of a request in tokens.
     pub max_output_tokens: Option<u64>,
+    /// How many tokens a model reads, prompt and answer together, whatever its provider says.
+    pub window: Option<u64>,
+    /// The conversation is compacted when it fills so many hundredths of the room that the window leaves to it.
+    pub compact_at: u32,
+    /// So many hundredths of that room stay word for word when older messages are summarised.
+    pub keep_recent: u32,
+    /// The conversation is compacted, too, when it has more messages than this.
+    pub most_messages: Option<usize>,
+    /// So many messages stay word for word then.
+    pub keep_messages: usize,
+    /// Requests one summary may take, each for a part of what is summarised.
+    pub summary_requests: u32,
 }
 
 impl Default for Limits {
@@ -77,6 +89,12 @@ impl Default for Limits {
             wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),
             max_output_tokens: None,
+            window: None,
+            compact_at: 85,
+            keep_recent: 30,
+            most_messages: None,
+            keep_messages: 10,
+            summary_requests: 4,
         }
     }
 }
@@ -86,12 +104,16 @@ impl Limits {
     ///
     /// Each round asks once and again after a faulty or empty reply, each time with every attempt; a turn may repeat
     /// one request when a model turns out to take no tools, and wraps up with one attempt. A continuation after a
-    /// broken stream is a round.
+    /// broken stream is a round. A round may be compacted before it asks, and again, with one more request, when the service
+    /// finds it too long.
     pub fn most_requests(&self) -> u64 {
         let asked = 1 + u64::from(self.re_asks) + u64::from(self.empty_replies);
-        u64::from(self.rounds)
-            .saturating_mul(asked)
+        let compacted = 1 + 2 * u64::from(self.summary_requests);
+        let round = asked
             .saturating_mul(u64::from(self.attempts.max(1)))
+            .saturating_add(compacted);
+        u64::from(self.rounds)
+            .saturating_mul(round)
             .saturating_add(2)
     }
 }
@@ -102,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_bound_of_requests_has_no_bound_of_its_own() {
-        assert_eq!(Limits::default().most_requests(), 50 * 4 * 4 + 2);
+        assert_eq!(Limits::default().most_requests(), 50 * (4 * 4 + 9) + 2);
         let limits = Limits {
             rounds: u32::MAX,
             re_asks: u32::MAX,

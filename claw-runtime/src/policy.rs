@@ -1,6 +1,7 @@
 //! Allow, ask or deny: what may run without a person's yes.
 
 use crate::event::Verdict;
+use crate::glob::glob;
 use crate::tool::{Approve, Tool};
 
 /// Rules over tools. Deny wins over ask, ask over allow; without a rule the tool's declaration decides.
@@ -97,23 +98,4 @@ fn matches(pattern: &str, tool: &Tool) -> bool {
         Some(group) => tool.spec().group == group,
         None => glob(pattern.as_bytes(), tool.name().as_bytes()),
     }
-}
-
-/// Matches `*` wildcards in linear time.
-fn glob(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == b'*' {
-            star = Some((p, n));
-            p += 1;
-        } else if p < pattern.len() && pattern[p] == name[n] {
-            (p, n) = (p + 1, n + 1);
-        } else if let Some((at, from)) = star {
-            (p, n) = (at + 1, from + 1);
-            star = Some((at, from + 1));
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
 }

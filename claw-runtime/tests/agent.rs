@@ -431,6 +431,36 @@ async fn a_model_that_refuses_tools_is_asked_in_prose_from_then_on() {
 }
 
 #[tokio::test]
+async fn a_model_that_cannot_call_chats_or_is_refused() {
+    let cannot = || {
+        Scripted::new([says("Hi.")]).declare(Capabilities {
+            native_tools: false,
+            prompt_tools: false,
+            ..Capabilities::FULL
+        })
+    };
+    let (agent, model) = agent(cannot(), [weather()]);
+    let mut session = agent.session("s").await.unwrap();
+    assert_eq!(session.run("hi").await.unwrap().text, "Hi.");
+    let request = &model.requests()[0];
+    assert!(request.tools.is_none() && !request.system.contains("weather"));
+
+    let strict = || Agent::builder().must_call();
+    let refused = strict().model(Arc::new(cannot()), "small").build();
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "model `scripted:small` can call no tools, and this agent takes no such model: choose another one, or say \
+         otherwise in its capabilities"
+    );
+    let able = strict()
+        .model(Arc::new(Scripted::new([says("Hi.")])), "m")
+        .build()
+        .unwrap();
+    let other = able.with_model(Arc::new(cannot()), "small");
+    assert!(other.session("s").await.is_err());
+}
+
+#[tokio::test]
 async fn a_model_without_native_tools_calls_in_prose() {
     let call =
         "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use claw_runtime::budget::{Price, Reserved};
-use claw_runtime::event::{Event, ReAsk};
+use claw_runtime::event::{Event, Purpose, ReAsk};
 use claw_runtime::message::{ContentBlock, Image, StopReason, ToolCall, ToolResult, Usage};
 use claw_runtime::provider::{Protocol, Target, ToolChoice};
 use proptest::prelude::*;
@@ -120,6 +120,7 @@ fn event() -> impl Strategy<Value = Event> {
                 target: target.into(),
                 tool_choice: ToolChoice::None,
                 re_ask,
+                purpose: Purpose::Answer,
                 reserved,
             }
         }),

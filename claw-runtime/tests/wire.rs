@@ -7,30 +7,40 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use claw_runtime::message::{ContentBlock, StopReason, ToolCall};
-use claw_runtime::provider::{Delta, DeltaSink, FailureClass, ProviderError, Reply};
-use claw_runtime::provider::{Head, openai_chat};
+use claw_runtime::message::{ContentBlock, StopReason, ToolCall, Usage};
+use claw_runtime::provider::{
+    Decoder, Delta, DeltaSink, FailureClass, Head, ProviderError, Reply, anthropic, dashscope,
+    gemini, ollama, openai_chat, openai_responses,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 type Answer = Result<Reply, ProviderError>;
-type Decode = fn(Head, &[&[u8]]) -> Answer;
+type Decode = fn(&str, &str, Head) -> Decoder;
 
 /// Every format, how many of its cases come with the sources, and its decoder once there is one: with a decoder, each
 /// of its cases must pass.
 const FORMATS: [(&str, usize, Option<Decode>); 6] = [
-    ("openai_chat", 46, Some(openai_chat)),
-    ("openai_responses", 4, None),
-    ("anthropic", 8, None),
-    ("gemini", 7, None),
-    ("ollama", 5, None),
-    ("dashscope", 3, None),
+    ("openai_chat", 46, Some(openai_chat::decoder)),
+    ("openai_responses", 4, Some(openai_responses::decoder)),
+    ("anthropic", 31, Some(anthropic::decoder)),
+    ("gemini", 30, Some(gemini::decoder)),
+    ("ollama", 5, Some(ollama::decoder)),
+    ("dashscope", 3, Some(increments)),
 ];
 
+fn increments(provider: &str, model: &str, head: Head) -> Decoder {
+    dashscope::decoder(provider, model, dashscope::Pieces::New, head)
+}
+
+fn repeats(provider: &str, model: &str, head: Head) -> Decoder {
+    dashscope::decoder(provider, model, dashscope::Pieces::All, head)
+}
+
 /// Decodes, and checks on the way that the pieces shown add up to the reply.
-fn openai_chat(head: Head, chunks: &[&[u8]]) -> Answer {
+fn read(decode: Decode, head: Head, chunks: &[&[u8]]) -> Answer {
     let mut shown = Shown::default();
-    let mut decoder = openai_chat::decoder("provider", "model", head);
+    let mut decoder = decode("provider", "model", head);
     for chunk in chunks {
         if decoder.feed(chunk, &mut shown).done {
             break;
@@ -84,10 +94,19 @@ fn project(answer: &Answer) -> Vec<Value> {
         let (kind, text) = match block {
             ContentBlock::Text { text } => ("text", text),
             ContentBlock::Reasoning { text } => ("reasoning", text),
+            // A thinking block comes back whole, behind its text.
+            ContentBlock::Opaque { value, .. } if value["type"] == "thinking" => {
+                let thinking = value["thinking"].as_str().unwrap();
+                if let Some(last) = events.last_mut().filter(|_| !thinking.is_empty()) {
+                    assert_eq!(last["text"], thinking);
+                    last["signature"] = value["signature"].clone();
+                }
+                continue;
+            }
             _ => continue,
         };
         match events.last_mut() {
-            Some(last) if last["type"] == kind => {
+            Some(last) if last["type"] == kind && last["signature"].is_null() => {
                 last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into();
             }
             _ => events.push(json!({"type": kind, "text": text})),
@@ -110,18 +129,27 @@ fn project(answer: &Answer) -> Vec<Value> {
     }
     match answer {
         Ok(reply) => {
+            // A signature stands in front of the call it belongs to.
+            let mut signature = None;
             events.extend(said.iter().filter_map(|block| match block {
-                ContentBlock::ToolCall(call) => Some(project_call(call)),
+                ContentBlock::Opaque { value, .. } => {
+                    signature = value.get("thoughtSignature");
+                    None
+                }
+                ContentBlock::ToolCall(call) => {
+                    let mut event = project_call(call);
+                    if let Some(signature) = signature.take() {
+                        event["signature"] = signature.clone();
+                    }
+                    Some(event)
+                }
                 _ => None,
             }));
             events.extend(reply.cut_calls.iter().map(|call| {
                 json!({"type": "tool_call_error", "id": call.id, "name": call.name,
                     "raw_arguments": call.arguments, "code": "truncated"})
             }));
-            events.extend(reply.usage.map(|usage| {
-                json!({"type": "usage", "input_tokens": usage.input_tokens,
-                    "output_tokens": usage.output_tokens})
-            }));
+            events.extend(reply.usage.map(project_usage));
             let reason = match &reply.stop {
                 StopReason::Stop => "stop",
                 StopReason::ToolCalls => "tool_calls",
@@ -134,6 +162,7 @@ fn project(answer: &Answer) -> Vec<Value> {
             events.push(json!({"type": "finish", "reason": reason}));
         }
         Err(error) => {
+            events.extend(error.usage.map(project_usage));
             // A malformed call is asked for again, though not by the same request.
             let retryable =
                 error.class.is_retryable() || error.class == FailureClass::MalformedCall;
@@ -144,6 +173,10 @@ fn project(answer: &Answer) -> Vec<Value> {
         }
     }
     events
+}
+
+fn project_usage(usage: Usage) -> Value {
+    json!({"type": "usage", "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens})
 }
 
 fn project_call(call: &ToolCall) -> Value {
@@ -244,8 +277,12 @@ fn run(folder: &Path, case: &Value, decode: Decode) -> Result<(), String> {
         .map(|at| at as usize)
         .collect();
     let expected = case["events"].as_array().unwrap();
+    let decode = match case["options"]["incremental_output"].as_bool() {
+        Some(false) => repeats,
+        _ => decode,
+    };
     for (name, chunks) in cuts(&body, &splits) {
-        let answer = decode(head.clone(), &chunks);
+        let answer = read(decode, head.clone(), &chunks);
         if let Some(difference) = difference(expected, &project(&answer)) {
             return Err(format!("{name}: {difference}"));
         }
@@ -371,6 +408,35 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
+/// Returns the pieces of every recorded answer of a format: events, or lines.
+fn recorded(dialect: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/wire");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default();
+    files.sort();
+    let mut pieces = Vec::new();
+    for file in files
+        .iter()
+        .filter(|file| file.to_string_lossy().ends_with(".expect.json"))
+    {
+        let case: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        if case["dialect"] != dialect {
+            continue;
+        }
+        let body = std::fs::read(folder.join(case["file"].as_str().unwrap())).unwrap();
+        let mut piece = Vec::new();
+        for line in body.split_inclusive(|byte| *byte == b'\n') {
+            piece.extend_from_slice(line);
+            if line.iter().all(u8::is_ascii_whitespace) || line.starts_with(b"{") {
+                pieces.push(std::mem::take(&mut piece));
+            }
+        }
+        pieces.push(piece);
+    }
+    pieces
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -381,10 +447,10 @@ proptest! {
         status in prop::sample::select(vec![200u16, 204, 302, 400, 429, 500]),
     ) {
         let head = Head { status, ..Head::default() };
-        let whole = openai_chat(head.clone(), &[&bytes]);
-        prop_assert_eq!(openai_chat(head.clone(), &cut_at(&bytes, &cuts)), whole.clone());
+        let whole = read(openai_chat::decoder, head.clone(), &[&bytes]);
+        prop_assert_eq!(read(openai_chat::decoder, head.clone(), &cut_at(&bytes, &cuts)), whole.clone());
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        prop_assert_eq!(openai_chat(head, &single), whole.clone());
+        prop_assert_eq!(read(openai_chat::decoder, head, &single), whole.clone());
         if let Ok(reply) = whole {
             let calls: Vec<&ToolCall> = reply.content.iter().filter_map(|block| match block {
                 ContentBlock::ToolCall(call) => Some(call),
@@ -402,7 +468,41 @@ proptest! {
         cuts in prop::collection::vec(any::<usize>(), 0..8),
     ) {
         let head = Head { status: 200, ..Head::default() };
-        let whole = openai_chat(head.clone(), &[&bytes]);
-        prop_assert_eq!(openai_chat(head, &cut_at(&bytes, &cuts)), whole);
+        for decode in FORMATS.iter().filter_map(|format| format.2) {
+            let whole = read(decode, head.clone(), &[&bytes]);
+            prop_assert_eq!(read(decode, head.clone(), &cut_at(&bytes, &cuts)), whole);
+        }
+    }
+
+    #[test]
+    fn recorded_pieces_in_any_order_give_the_same_answer_however_they_are_cut(
+        format in 0..FORMATS.len(),
+        order in prop::collection::vec((any::<prop::sample::Index>(), prop::option::weighted(0.1, any::<prop::sample::Index>())), 1..12),
+        cuts in prop::collection::vec(any::<usize>(), 0..8),
+    ) {
+        let (dialect, _, decode) = FORMATS[format];
+        let pieces = recorded(dialect);
+        let (Some(decode), false) = (decode, pieces.is_empty()) else { return Ok(()) };
+        let mut bytes = Vec::new();
+        for (piece, damage) in &order {
+            let piece = piece.get(&pieces);
+            let end = damage.map_or(piece.len(), |at| at.index(piece.len() + 1));
+            bytes.extend_from_slice(&piece[..end]);
+        }
+        let head = Head { status: 200, ..Head::default() };
+        let whole = read(decode, head.clone(), &[&bytes]);
+        prop_assert_eq!(read(decode, head.clone(), &cut_at(&bytes, &cuts)), whole.clone());
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(read(decode, head, &single), whole.clone());
+        if let Ok(reply) = whole {
+            let calls = reply.content.iter().filter_map(|block| match block {
+                ContentBlock::ToolCall(call) => Some(call),
+                _ => None,
+            });
+            let calls: Vec<&ToolCall> = calls.chain(&reply.cut_calls).collect();
+            let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+            prop_assert_eq!(ids.len(), calls.len());
+            prop_assert!(calls.iter().all(|call| !call.name.is_empty() && !call.arguments.is_empty()));
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! - `fs`: [`fs::read_file`], [`fs::read_many`], [`fs::write_file`], [`fs::edit_file`], [`fs::list_dir`].
 //! - `search`: [`search::glob`], [`search::grep`].
 //! - `exec`: [`exec::exec`].
+//! - `output`: [`output::read_output`].
+//! - `sessions`: [`sessions::session_spawn`].
 //! - `time`: [`time::now`].
 //!
 //! Paths resolve beneath the workspace of the call and never leave it, whatever the model writes and wherever links point.
@@ -19,8 +21,12 @@ extern crate claw_runtime as claw;
 pub mod exec;
 #[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "output")]
+pub mod output;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "sessions")]
+pub mod sessions;
 #[cfg(feature = "time")]
 pub mod time;
 
@@ -30,7 +36,7 @@ mod beneath;
 mod walk;
 
 /// How many characters of output a call gives at most; below the limit at which the runtime would cut it unseen.
-#[cfg(feature = "fs")]
+#[cfg(any(feature = "fs", feature = "output"))]
 const PAGE: usize = 10_000;
 
 /// Says that the turn was cancelled.

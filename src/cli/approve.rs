@@ -2,8 +2,9 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
-use claw_runtime::agent::{Approval, ApprovalRequest, Nobody};
+use claw_runtime::agent::{Approval, ApprovalRequest, Later, Nobody};
 use claw_runtime::event::Answer;
 
 use rustyline::error::ReadlineError;
@@ -17,9 +18,12 @@ const LINES: usize = 30;
 /// Characters of arguments that a question shows before `v` shows all.
 const CHARS: usize = 3_000;
 
-/// Returns who is asked: the person when there is one to read and to type, else nobody.
-pub(crate) fn asker(typed: Arc<Notify>) -> Arc<dyn Approval> {
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+/// Returns who is asked: whoever answers later when questions may stay open for a time, else the person when there is one
+/// to read and to type, else nobody.
+pub(crate) fn asker(typed: Arc<Notify>, park: Option<Duration>) -> Arc<dyn Approval> {
+    if let Some(time) = park {
+        Arc::new(Later(time))
+    } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         Arc::new(Person { typed })
     } else {
         Arc::new(Nobody)

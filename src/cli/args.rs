@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::exit::CODES;
 use super::sessions::Sessions;
 use super::tools::Tools;
-use crate::config::Sources;
+use crate::config::{Sources, Span};
 use crate::program::Program;
 
 /// An agent whose tools are functions.
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     no_stamp: bool,
 
     /// Keep this session in memory only
-    #[arg(long, global = true, conflicts_with_all = ["session", "continue_last"])]
+    #[arg(long, global = true)]
     pub(crate) ephemeral: bool,
 
     /// Use colours: always, never, or on a terminal without NO_COLOR
@@ -83,8 +83,21 @@ pub(crate) enum Command {
     /// Look at kept sessions, go on with one, move it between machines
     #[command(subcommand)]
     Sessions(Sessions),
+    /// List models and what each can do
+    Models(ModelsArgs),
     /// Check config, workspace, tools and model
     Doctor,
+}
+
+/// What `models` takes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ModelsArgs {
+    /// List the models of this provider alone
+    pub(crate) provider: Option<String>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `run` takes.
@@ -101,6 +114,10 @@ pub(crate) struct RunArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
+    /// Leave questions open for so long (90s, 5m, 1h), to be answered by `sessions answer`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) park: Option<Span>,
+
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 }
@@ -109,11 +126,11 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Go on with this session, or begin it; the beginning of an id will do
-    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue_last", "ephemeral"])]
     pub(crate) session: Option<String>,
 
     /// Go on with the session used last
-    #[arg(long = "continue", short = 'c')]
+    #[arg(long = "continue", short = 'c', conflicts_with = "ephemeral")]
     pub(crate) continue_last: bool,
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn chat(
     let agent = setup.agent(
         program.state,
         choice.clone(),
-        asker(signals.typed()),
+        asker(signals.typed(), None),
         store.clone(),
     )?;
     let mut chat = Chat {

@@ -14,6 +14,7 @@ Exit codes:
   4    the model could not be reached or kept failing
   5    a limit ended the turn; the answer says what is missing
   6    `tools call`: the arguments do not fit, or the tool failed
+  7    `--park`: a question is open; `sessions answer` answers it
   130  interrupted (Ctrl-C); 143 when terminated";
 
 /// Why the process ends.
@@ -27,6 +28,7 @@ pub(crate) enum Exit {
     ModelFailed,
     Limit,
     ToolFailed,
+    Parked,
     Interrupted,
     Terminated,
 }
@@ -41,6 +43,7 @@ impl Exit {
             Self::ModelFailed => 4,
             Self::Limit => 5,
             Self::ToolFailed => 6,
+            Self::Parked => 7,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }

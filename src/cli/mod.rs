@@ -5,12 +5,14 @@
 mod approve;
 mod args;
 mod chat;
+mod connect;
 mod doctor;
 mod exit;
 mod input;
 mod json;
 mod log;
 mod model;
+mod models;
 mod panic;
 mod run;
 mod service;
@@ -88,6 +90,7 @@ async fn dispatch(program: Program, mut args: Args) -> Result<Exit, Failure> {
         Command::Run(run) => run::run(program, &args, run).await,
         Command::Tools(tools) => tools::tools(program, &args, tools).await,
         Command::Sessions(sessions) => sessions::sessions(program, &args, sessions).await,
+        Command::Models(models) => models::models(&program, &args, &models).await,
         Command::Doctor => doctor::doctor(program, &args).await,
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use claw_runtime::nearest::nearest;
-use claw_runtime::provider::presets::PRESETS;
+use claw_runtime::provider::presets::{PRESETS, Preset};
 use claw_runtime::provider::{Protocol, Provider};
 
 use super::exit::{Exit, Failure};
-use super::service::{Service, UNNAMED, variable};
+use super::service::{Service, UNNAMED, usual_address, variable};
 use crate::config::Config;
 
 /// A model, and why it is this one.
@@ -75,6 +75,9 @@ pub(crate) async fn choose(
         return settle(service, String::new(), "the first provider configured").await;
     }
     for known in PRESETS {
+        if usual_address(known).is_none() {
+            continue;
+        }
         if let Some(variable) = known.key_env.filter(|name| variable(name).is_some()) {
             let service = Service::of(config, known.name)?;
             return settle(service, String::new(), &format!("`{variable}` is set")).await;
@@ -85,10 +88,75 @@ pub(crate) async fn choose(
     {
         return Ok(choice);
     }
-    Err(Failure::new(Exit::NoModel, "no model is configured")
+    Err(none())
+}
+
+fn none() -> Failure {
+    Failure::new(Exit::NoModel, "no model is configured")
         .hint("set a key, as in `export OPENAI_API_KEY=…`, and run this again")
         .hint("or start a local server: Ollama, llama.cpp or LM Studio are found by themselves")
-        .hint("or name one: `--model PROVIDER:MODEL`, with `--base-url URL` for any OpenAI-compatible service"))
+        .hint("or name one: `--model PROVIDER:MODEL`, with `--base-url URL` for any OpenAI-compatible service")
+}
+
+/// Returns the service called `name`.
+pub(crate) fn service(config: &Config, name: &str) -> Result<Service, Failure> {
+    if Service::is_known(config, name) || (name == UNNAMED && config.base_url.is_some()) {
+        return Service::of(config, name);
+    }
+    Err(unknown(
+        config,
+        name,
+        format!("there is no provider `{name}`"),
+    ))
+}
+
+/// Returns every service that can be asked: those in the settings, those with a key in the environment, and local servers
+/// that answer; or why one of them cannot. Of services with one key or one address, the first in the table.
+pub(crate) async fn services(config: &Config) -> Result<Vec<Result<Service, Failure>>, Failure> {
+    let mut services = Vec::new();
+    if config.base_url.is_some() {
+        // The address is of one service, whatever else is configured.
+        let named = config
+            .model
+            .as_ref()
+            .and_then(|model| model.split_once(':'));
+        let name = named.map_or(UNNAMED, |(provider, _)| provider);
+        let name = if Service::is_known(config, name) {
+            name
+        } else {
+            UNNAMED
+        };
+        services.push(Service::of(config, name));
+        return Ok(services);
+    }
+    for name in config.providers.keys() {
+        services.push(Service::of(config, name));
+    }
+    let mut taken: Vec<&str> = Vec::new();
+    for known in PRESETS {
+        let Some(key) = known.key_env.filter(|key| variable(key).is_some()) else {
+            continue;
+        };
+        let is_new = !config.providers.contains_key(known.name) && !taken.contains(&key);
+        if is_new && usual_address(known).is_some() {
+            taken.push(key);
+            services.push(Service::of(config, known.name));
+        }
+    }
+    if config.discover.unwrap_or(true) {
+        let mut hosts: Vec<&str> = Vec::new();
+        for known in answering().await {
+            let host = host(known.base_url).unwrap_or_default();
+            if !config.providers.contains_key(known.name) && !hosts.contains(&host) {
+                hosts.push(host);
+                services.push(Service::of(config, known.name));
+            }
+        }
+    }
+    if services.is_empty() {
+        return Err(none());
+    }
+    Ok(services)
 }
 
 /// Chooses another model in the middle of a conversation: `provider:model`, a provider, or a model of the one in use.
@@ -130,6 +198,11 @@ fn named(config: &Config, text: &str) -> Result<(Service, String), Failure> {
     if config.base_url.is_some() {
         return Ok((Service::of(config, UNNAMED)?, text.to_owned()));
     }
+    let what = format!("model `{text}`: there is no provider `{provider}`");
+    Err(unknown(config, provider, what))
+}
+
+fn unknown(config: &Config, provider: &str, what: String) -> Failure {
     let names = || {
         config
             .providers
@@ -137,8 +210,8 @@ fn named(config: &Config, text: &str) -> Result<(Service, String), Failure> {
             .map(String::as_str)
             .chain(PRESETS.iter().map(|known| known.name))
     };
-    let failure = Failure::usage(format!("model `{text}`: there is no provider `{provider}`"));
-    Err(match nearest(provider, names()) {
+    let failure = Failure::usage(what);
+    match nearest(provider, names()) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
         None => failure
             .hint(format!(
@@ -146,7 +219,7 @@ fn named(config: &Config, text: &str) -> Result<(Service, String), Failure> {
                 names().collect::<Vec<_>>().join(", ")
             ))
             .hint("or give the address of an OpenAI-compatible service with `--base-url`"),
-    })
+    }
 }
 
 /// Connects, and takes the first model listed where none is named.
@@ -196,14 +269,8 @@ async fn first_listed(provider: &dyn Provider) -> Result<String, Failure> {
 
 /// Looks for local servers, all at once, and returns the first in the order of the table.
 async fn running(config: &Config) -> Option<Choice> {
-    let local = || PRESETS.iter().filter(|known| known.key_env.is_none());
-    let knocks: Vec<_> = local()
-        .map(|known| tokio::spawn(answers(known.base_url)))
-        .collect();
-    for (known, knock) in local().zip(knocks) {
-        if knock.await.unwrap_or(false)
-            && let Ok(service) = Service::of(config, known.name)
-        {
+    for known in answering().await {
+        if let Ok(service) = Service::of(config, known.name) {
             let why = format!("a server answers at {}", known.base_url);
             // Something else may listen on that port.
             if let Ok(choice) = settle(service, String::new(), &why).await {
@@ -214,11 +281,28 @@ async fn running(config: &Config) -> Option<Choice> {
     None
 }
 
+/// Returns the local servers that answer, in the order of the table.
+async fn answering() -> Vec<&'static Preset> {
+    let local = || PRESETS.iter().filter(|known| known.key_env.is_none());
+    let knocks: Vec<_> = local()
+        .map(|known| tokio::spawn(answers(known.base_url)))
+        .collect();
+    let mut answering = Vec::new();
+    for (known, knock) in local().zip(knocks) {
+        if knock.await.unwrap_or(false) {
+            answering.push(known);
+        }
+    }
+    answering
+}
+
+/// Returns host and port of an address in the table of local servers.
+fn host(base_url: &str) -> Option<&str> {
+    base_url.strip_prefix("http://")?.split('/').next()
+}
+
 async fn answers(base_url: &str) -> bool {
-    let Some(host) = base_url
-        .strip_prefix("http://")
-        .and_then(|rest| rest.split('/').next())
-    else {
+    let Some(host) = host(base_url) else {
         return false;
     };
     matches!(

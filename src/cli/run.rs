@@ -62,13 +62,23 @@ async fn prepare(
     args: &Args,
     run: &RunArgs,
 ) -> Result<(Setup, Agent, String, Signals, Session), Failure> {
+    if run.park.is_some() && args.ephemeral {
+        return Err(Failure::usage(
+            "a question cannot stay open in a session that is not kept: `--park` or `--ephemeral`",
+        ));
+    }
     let setup = Setup::new(&program, args)?;
     let prompt = input::prompt(&run.prompt).await?;
     let choice = model::choose(&setup.config, program.model).await?;
     let signals = Signals::new()?;
     let store = store::open(program.name, &setup.config, args).await?;
     let id = store::id(&*store, program.name, &run.session).await?;
-    let agent = setup.agent(program.state, choice, asker(signals.typed()), store)?;
+    let agent = setup.agent(
+        program.state,
+        choice,
+        asker(signals.typed(), run.park.map(|it| it.0)),
+        store,
+    )?;
     let session = agent.session(&id).await?;
     Ok((setup, agent, prompt, signals, session))
 }
@@ -84,7 +94,10 @@ pub(crate) fn finish(
         return Ok(signal.map_or(Exit::Other, Exit::from));
     };
     match &outcome.reason {
-        EndReason::Answered | EndReason::Limit { .. } => show.answer(&outcome)?,
+        EndReason::Answered
+        | EndReason::Limit { .. }
+        | EndReason::Parked { .. }
+        | EndReason::Interrupted { .. } => show.answer(&outcome)?,
         _ => show.close()?,
     }
     match &outcome.reason {
@@ -100,6 +113,7 @@ fn exit(outcome: &TurnOutcome, signal: Option<Signal>) -> Exit {
         EndReason::Limit { .. } => Exit::Limit,
         EndReason::Failed { .. } => Exit::ModelFailed,
         EndReason::Cancelled => signal.map_or(Exit::Interrupted, Exit::from),
+        EndReason::Parked { .. } => Exit::Parked,
         _ => Exit::Other,
     }
 }

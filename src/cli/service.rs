@@ -1,14 +1,15 @@
 //! A service as the settings describe it: its address, its key, and whether the one may go to the other.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
+use claw_runtime::provider::abilities;
 use claw_runtime::provider::openai_chat::Quirks;
-use claw_runtime::provider::presets::{self, Preset};
-use claw_runtime::provider::{OpenAiChat, Protocol, Provider};
+use claw_runtime::provider::presets::{self, Format, Preset};
+use claw_runtime::provider::{Protocol, Provider};
 use secrecy::SecretString;
 
+use super::connect::Connection;
 use super::exit::Failure;
 use crate::config::{Address, Config, ProviderConfig, Untrusted};
 
@@ -18,22 +19,23 @@ pub(super) const UNNAMED: &str = "custom";
 /// Models taken where none is named; of other services the first one listed.
 const USUAL: &[(&str, &str)] = &[
     ("openai", "gpt-5-mini"),
+    ("openai-responses", "gpt-5-mini"),
     ("openrouter", "openrouter/auto"),
+    ("gemini", "gemini-flash-latest"),
     ("mistral", "mistral-medium-latest"),
     ("qwen", "qwen-plus"),
+    ("dashscope", "qwen-plus"),
 ];
 
 /// A service to connect to.
 pub(super) struct Service {
-    name: String,
-    base_url: String,
-    key: Option<SecretString>,
+    connection: Connection,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
+    /// Its models as the settings name them.
+    pub(super) models: Vec<String>,
     /// How calls travel, where the settings say so.
     pub(super) protocol: Option<Protocol>,
-    quirks: Quirks,
-    headers: BTreeMap<String, String>,
 }
 
 impl Service {
@@ -44,8 +46,12 @@ impl Service {
 
     /// Puts together what the settings and the table say about the service.
     pub(super) fn of(config: &Config, name: &str) -> Result<Self, Failure> {
-        let known = presets::named(name);
         let own = config.providers.get(name).cloned().unwrap_or_default();
+        // A service under an own name is at the address of its format, where there is but one.
+        let known = presets::named(name).or_else(|| {
+            let format = own.format.filter(|_| own.base_url.is_none())?.0;
+            presets::of(format)
+        });
         let address = config.base_url.as_ref().or(own.base_url.as_ref());
         let key = key(name, &own, known, config.base_url.is_some());
         if let Some(address) = address {
@@ -53,41 +59,67 @@ impl Service {
         }
         let base_url = address
             .map(|address| address.as_str().to_owned())
-            .or_else(|| known.map(|known| known.base_url.to_owned()))
+            .or_else(|| known.and_then(usual_address))
             .ok_or_else(|| {
-                Failure::usage(format!("provider `{name}` has no address"))
-                    .hint(format!("add `base_url` under `[providers.{name}]`"))
+                let failure = Failure::usage(format!("provider `{name}` has no address"))
+                    .hint(format!("add `base_url` under `[providers.{name}]`"));
+                match known.and_then(|known| address_variable(known.format)) {
+                    Some(variable) => failure.hint(format!("or set `{variable}`")),
+                    None => failure,
+                }
             })?;
         let model = own
             .models
             .first()
+            .or(own.deployments.keys().next())
             .cloned()
             .or_else(|| {
                 let usual = USUAL.iter().find(|(provider, _)| *provider == name);
                 usual.map(|(_, model)| (*model).to_owned())
             })
             .unwrap_or_default();
+        let format = own
+            .format
+            .map(|format| format.0)
+            .or(known.map(|known| known.format));
+        let mut rules = known.map_or(Vec::new(), |known| abilities::known(known.name));
+        rules.extend(own.rules());
         Ok(Self {
-            name: name.to_owned(),
-            key: key?,
-            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
-            base_url,
+            connection: Connection {
+                name: name.to_owned(),
+                format: format.unwrap_or_default(),
+                base_url,
+                key: key?,
+                headers: own.headers,
+                quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
+                rules,
+                api_version: own.api_version,
+                deployments: own.deployments,
+            },
             model,
+            models: own.models,
             protocol: config.protocol.or(own.protocol),
-            headers: own.headers,
         })
     }
 
     /// Makes the provider. Nothing is sent yet.
     pub(super) fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
-        let mut provider = OpenAiChat::new(self.name, &self.base_url, self.key)
-            .map_err(Failure::usage)?
-            .quirks(self.quirks);
-        for (name, value) in &self.headers {
-            provider = provider.header(name, value).map_err(Failure::usage)?;
-        }
-        Ok(Arc::new(provider))
+        self.connection.make().map_err(Failure::usage)
     }
+}
+
+/// Returns the address of a known service: the one in the table, or in the variable that its own tools read.
+pub(super) fn usual_address(known: &Preset) -> Option<String> {
+    if known.base_url.is_empty() {
+        address_variable(known.format).and_then(variable)
+    } else {
+        Some(known.base_url.to_owned())
+    }
+}
+
+/// Returns the variable that holds the address of a service where everybody has one of their own.
+fn address_variable(format: Format) -> Option<&'static str> {
+    (format == Format::Azure).then_some("AZURE_OPENAI_ENDPOINT")
 }
 
 /// Keeps secrets from an address that only an untrusted file names, and tells when what is said goes to one.

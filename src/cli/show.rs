@@ -130,6 +130,7 @@ impl Observer for Show<'_> {
                 class,
                 message,
                 retry_ms,
+                ..
             } => self.failed(&format!("{class}: {message}"), *retry_ms),
             Event::Assistant { content, .. } => {
                 self.failed = 0;
@@ -153,6 +154,9 @@ impl Observer for Show<'_> {
             } => self
                 .screen
                 .note(ASK, "! the model repeats itself; the turn is wrapped up"),
+            Event::Blocked { .. } => self.screen.note(ASK, "? a question is open"),
+            Event::Resumed { takeover: 0 } => {}
+            Event::Resumed { .. } => self.screen.note(ASK, "! an interrupted turn goes on"),
             Event::CancelRequested => self.screen.note(ASK, "! cancelled"),
             _ => {}
         }

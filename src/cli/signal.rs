@@ -4,7 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
-use claw_runtime::agent::{AgentError, Observer, Session};
+use claw_runtime::agent::{AgentError, Canceller, Observer, Session};
 use claw_runtime::event::TurnOutcome;
 use claw_runtime::message::Message;
 use tokio::sync::{Notify, mpsc};
@@ -87,7 +87,17 @@ impl Signals {
         observer: &mut dyn Observer,
     ) -> (Option<Result<TurnOutcome, AgentError>>, Option<Signal>) {
         let canceller = session.canceller();
-        let mut turn = pin!(session.run_observed(input, observer));
+        self.watch(&canceller, session.run_observed(input, observer))
+            .await
+    }
+
+    /// Waits for a turn that `canceller` cancels, in the same way.
+    pub(crate) async fn watch<T>(
+        &mut self,
+        canceller: &Canceller,
+        turn: impl Future<Output = T>,
+    ) -> (Option<T>, Option<Signal>) {
+        let mut turn = pin!(turn);
         let mut caught = None;
         loop {
             tokio::select! {

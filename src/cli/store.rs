@@ -8,6 +8,8 @@ use jiff::Zoned;
 
 use super::args::{Args, SessionArgs, folder};
 use super::exit::{Exit, Failure};
+#[cfg(feature = "sqlite")]
+use crate::config::Durability;
 use crate::config::{Config, StoreKind};
 
 /// Opens the store of the settings; nothing is kept under `--ephemeral`.
@@ -16,16 +18,38 @@ pub(crate) async fn open(
     config: &Config,
     args: &Args,
 ) -> Result<Arc<dyn SessionStore>, Failure> {
-    if args.ephemeral || config.sessions.store == Some(StoreKind::Memory) {
+    let memory = cfg!(not(feature = "sqlite")) && config.sessions.store.is_none();
+    if args.ephemeral || memory || config.sessions.store == Some(StoreKind::Memory) {
         return Ok(Arc::new(MemoryStore::new()));
     }
     kept(program, config).await
 }
 
 /// Opens the store that outlives the program.
+#[cfg(feature = "sqlite")]
 pub(crate) async fn kept(program: &str, config: &Config) -> Result<Arc<dyn SessionStore>, Failure> {
-    let _ = (program, file(config)?);
-    Ok(Arc::new(MemoryStore::new()))
+    use claw_runtime::session::{Durability as D, SqliteOptions, SqliteStore};
+
+    let mut options = SqliteOptions::new(program);
+    options.durability = match config.sessions.durability.unwrap_or_default() {
+        Durability::Full => D::Full,
+        Durability::Normal => D::Normal,
+        Durability::Off => D::Off,
+    };
+    let path = file(config)?;
+    let opened = tokio::task::spawn_blocking(move || SqliteStore::at(path, options)).await;
+    match opened.map_err(Failure::other)? {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(error) => Err(Failure::from(error)
+            .hint("`CLAW_SESSIONS_FILE` names another file; `--ephemeral` keeps nothing")),
+    }
+}
+
+/// Says that nothing outlives this program.
+#[cfg(not(feature = "sqlite"))]
+pub(crate) async fn kept(_: &str, _: &Config) -> Result<Arc<dyn SessionStore>, Failure> {
+    Err(Failure::usage("this program keeps no sessions")
+        .hint("build it with claw's feature `sqlite`"))
 }
 
 /// Returns the file sessions are kept in.

@@ -105,11 +105,28 @@ const ROOT: &[(&str, Form)] = &[
 
 const PROVIDER: &[(&str, Form)] = &[
     ("base_url", Form::Value),
+    ("format", Form::Value),
     ("key_env", Form::Value),
     ("key_file", Form::Value),
     ("protocol", Form::Value),
     ("headers", Form::Headers),
     ("models", Form::Value),
+    ("api_version", Form::Value),
+    ("deployments", Form::Value),
+    ("capabilities", Form::Each(CAPABILITIES)),
+];
+
+const CAPABILITIES: &[(&str, Form)] = &[
+    ("native_tools", Form::Value),
+    ("prompt_tools", Form::Value),
+    ("parallel_calls", Form::Value),
+    ("streaming", Form::Value),
+    ("streaming_with_tools", Form::Value),
+    ("vision", Form::Value),
+    ("system_role", Form::Value),
+    ("reasoning", Form::Value),
+    ("structured", Form::Value),
+    ("window", Form::Value),
 ];
 
 const POLICY: &[(&str, Form)] = &[
@@ -119,7 +136,11 @@ const POLICY: &[(&str, Form)] = &[
     ("deny", Form::Value),
 ];
 
-const SESSIONS: &[(&str, Form)] = &[("store", Form::Value), ("file", Form::Value)];
+const SESSIONS: &[(&str, Form)] = &[
+    ("store", Form::Value),
+    ("file", Form::Value),
+    ("durability", Form::Value),
+];
 
 /// Checks one layer: syntax, keys, then types and values.
 pub(super) fn check(text: &str) -> Result<(), Fault> {

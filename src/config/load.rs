@@ -54,6 +54,7 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_PROFILE", &["policy", "profile"]),
     ("CLAW_SESSIONS_STORE", &["sessions", "store"]),
     ("CLAW_SESSIONS_FILE", &["sessions", "file"]),
+    ("CLAW_SESSIONS_DURABILITY", &["sessions", "durability"]),
 ];
 
 /// Variables that are read elsewhere.

@@ -17,13 +17,14 @@ use std::path::PathBuf;
 
 use claw_runtime::policy::Policy;
 use claw_runtime::provider::Protocol;
+use claw_runtime::provider::abilities::{Change, Rule};
 use serde::Deserialize;
 
 pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
 pub(crate) use trust::Untrusted;
-pub(crate) use value::{Address, EnvName, Profile, StoreKind, Zone};
+pub(crate) use value::{Address, Durability, EnvName, Profile, Span, StoreKind, WireFormat, Zone};
 
 /// Every setting, with what nobody set left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,7 +32,7 @@ pub(crate) use value::{Address, EnvName, Profile, StoreKind, Zone};
 pub(crate) struct Config {
     /// `provider:model`, or one of both.
     pub(crate) model: Option<String>,
-    /// Address of an OpenAI-compatible service.
+    /// Address of the service that is asked, OpenAI-compatible unless the model names another.
     pub(crate) base_url: Option<Address>,
     /// The folder the agent works in.
     pub(crate) workspace: Option<PathBuf>,
@@ -63,6 +64,8 @@ pub(crate) struct SessionsConfig {
     pub(crate) store: Option<StoreKind>,
     /// The SQLite file.
     pub(crate) file: Option<PathBuf>,
+    /// What a kept event survives.
+    pub(crate) durability: Option<Durability>,
 }
 
 /// One service.
@@ -71,6 +74,8 @@ pub(crate) struct SessionsConfig {
 pub(crate) struct ProviderConfig {
     /// Its address.
     pub(crate) base_url: Option<Address>,
+    /// The wire format it speaks; that of a known service or OpenAI chat completions when left out.
+    pub(crate) format: Option<WireFormat>,
     /// The environment variable that holds its key.
     pub(crate) key_env: Option<EnvName>,
     /// The file that holds its key.
@@ -84,6 +89,32 @@ pub(crate) struct ProviderConfig {
     pub(crate) has_trusted_headers: bool,
     /// Its models, the preferred one first.
     pub(crate) models: Vec<String>,
+    /// The version of Azure's older addresses; its v1 address when left out.
+    pub(crate) api_version: Option<String>,
+    /// Azure's deployments by the model's name.
+    pub(crate) deployments: BTreeMap<String, String>,
+    /// What its models can do, by a name in which `*` stands for any run of characters; where claw knows no better.
+    pub(crate) capabilities: BTreeMap<String, Change>,
+}
+
+impl ProviderConfig {
+    /// Returns the rules about its models, the one about all of them first, so that exact names weigh most.
+    pub(crate) fn rules(&self) -> Vec<Rule> {
+        let mut rules: Vec<Rule> = self
+            .capabilities
+            .iter()
+            .map(|(models, change)| Rule {
+                models: models.clone(),
+                change: *change,
+                is_guess: false,
+            })
+            .collect();
+        rules.sort_by_key(|rule| {
+            let wildcards = rule.models.matches('*').count();
+            (wildcards == 0, rule.models.len() - wildcards)
+        });
+        rules
+    }
 }
 
 /// What may run.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use claw_runtime::provider::presets::Format;
 use serde::{Deserialize, Deserializer, de};
 
 use super::Untrusted;
@@ -19,7 +20,9 @@ macro_rules! deserialize_from_str {
         }
     )*};
 }
-deserialize_from_str!(Address, EnvName, Profile, StoreKind, Zone);
+deserialize_from_str!(
+    Address, Durability, EnvName, Profile, StoreKind, WireFormat, Zone
+);
 
 /// An `http` or `https` address, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +124,53 @@ impl FromStr for StoreKind {
                 quoted(text)
             )),
         }
+    }
+}
+
+/// What a kept event survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Power loss.
+    #[default]
+    Full,
+    /// A killed process.
+    Normal,
+    /// A killed process; power loss may damage the file.
+    Off,
+}
+
+impl FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Self::Full),
+            "normal" => Ok(Self::Normal),
+            "off" => Ok(Self::Off),
+            _ => Err(format!(
+                "expected `full`, `normal` or `off`, found {}",
+                quoted(text)
+            )),
+        }
+    }
+}
+
+/// The wire format of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WireFormat(pub(crate) Format);
+
+impl FromStr for WireFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Format::named(text).map(Self).ok_or_else(|| {
+            let names: Vec<_> = Format::ALL.iter().map(|(name, _)| quoted(name)).collect();
+            format!(
+                "expected one of {}, found {}",
+                names.join(", "),
+                quoted(text)
+            )
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config;
+mod formats;
+mod models;
 mod protocol;
 mod service;
 mod sessions;
@@ -13,6 +15,7 @@ mod tools;
 mod trust;
 mod turn;
 mod usage;
+mod vendors;
 
 use std::fs;
 use std::process::Output;

@@ -15,8 +15,12 @@ use serde_json::{Value, json};
 pub(crate) enum Answer {
     /// Streamed pieces of a chat completion.
     Stream(Vec<Value>),
+    /// A stream as it is on the wire.
+    Events(String),
     /// A status with a JSON body.
     Status(u16, Value),
+    /// A body of this media type, as it is.
+    Body(&'static str, String),
     /// Nothing, until the client goes away.
     Silence,
 }
@@ -68,11 +72,22 @@ fn chunk(delta: Value, finish: Option<&str>) -> Value {
     })
 }
 
+/// One request as it came.
+#[derive(Clone)]
+pub(crate) struct Request {
+    /// Path and query.
+    pub(crate) path: String,
+    /// The headers, in lower case.
+    pub(crate) headers: String,
+    /// The body.
+    pub(crate) body: Value,
+}
+
 /// The service. Its thread ends with the process.
 pub(crate) struct Service {
     /// Its base address.
     pub(crate) url: String,
-    requests: Arc<Mutex<Vec<Value>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
     connections: Arc<AtomicUsize>,
 }
 
@@ -111,7 +126,17 @@ impl Service {
 
     /// Returns the bodies of the completion requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
+        self.received().into_iter().map(|it| it.body).collect()
+    }
+
+    /// Returns the completion requests so far.
+    pub(crate) fn received(&self) -> Vec<Request> {
         self.requests.lock().expect("no test panics in it").clone()
+    }
+
+    /// Returns its address without a path.
+    pub(crate) fn root(&self) -> &str {
+        self.url.trim_end_matches("/v1")
     }
 
     /// Returns the program, pointed at this service with the model `m`.
@@ -140,18 +165,30 @@ pub(crate) fn claw(folder: &Path) -> Command {
 fn serve(
     stream: TcpStream,
     script: &Mutex<std::collections::VecDeque<Answer>>,
-    seen: &Mutex<Vec<Value>>,
+    seen: &Mutex<Vec<Request>>,
 ) {
     let mut writer = stream.try_clone().expect("a socket can be cloned");
     let mut reader = BufReader::new(stream);
-    while let Some((path, body)) = request(&mut reader) {
+    while let Some(request) = request(&mut reader) {
+        let path = request.path.split('?').next().unwrap_or_default();
         let answer = if path.ends_with("/models") {
             Answer::Status(
                 200,
                 json!({"object": "list", "data": [{"id": "m"}, {"id": "n"}]}),
             )
+        } else if path.ends_with("/api/tags") {
+            Answer::Status(
+                200,
+                json!({"models": [{"name": "small"}, {"name": "gemma2:2b"}]}),
+            )
+        } else if path.ends_with("/api/show") {
+            Answer::Status(
+                200,
+                json!({"details": {}, "capabilities": ["completion", "tools"],
+                    "model_info": {"llama.context_length": 4096}}),
+            )
         } else {
-            seen.lock().expect("no test panics in it").push(body);
+            seen.lock().expect("no test panics in it").push(request);
             script
                 .lock()
                 .expect("no test panics in it")
@@ -164,7 +201,9 @@ fn serve(
                 let _ = reader.read(&mut [0]);
                 return;
             }
+            Answer::Body(kind, body) => (200, kind, body),
             Answer::Status(status, body) => (status, "application/json", body.to_string()),
+            Answer::Events(body) => (200, "text/event-stream", body),
             Answer::Stream(chunks) => {
                 let mut body: String = chunks
                     .iter()
@@ -188,12 +227,12 @@ fn serve(
     }
 }
 
-/// Reads one request: its path and JSON body. `None` when the client is gone.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
+/// Reads one request. `None` when the client is gone.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let path = line.split(' ').nth(1)?.to_owned();
-    let mut length = 0;
+    let (mut length, mut headers) = (0, String::new());
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).ok()?;
@@ -201,13 +240,20 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
         if header.is_empty() {
             break;
         }
+        headers.push_str(&header);
+        headers.push('\n');
         if let Some(text) = header.strip_prefix("content-length:") {
             length = text.trim().parse().ok()?;
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some((path, serde_json::from_slice(&body).unwrap_or_default()))
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    Some(Request {
+        path,
+        headers,
+        body,
+    })
 }
 
 /// Returns the text of a message on the wire, in either of its forms.

@@ -182,15 +182,101 @@ fn a_session_moves_through_a_file_and_branches() {
         err(&output)
     );
 
+    // What was torn off held its blobs.
     let output = sessions(path, &["verify"]);
-    assert_eq!(code(&output), Some(0), "{}", err(&output));
-    for id in ["work", "copy", "torn", "again"] {
+    assert_eq!(code(&output), Some(1), "{}", err(&output));
+    assert!(
+        err(&output).contains("✗ torn: the blob `"),
+        "{}",
+        err(&output)
+    );
+    for id in ["work", "copy", "again"] {
         assert!(
             err(&output).contains(&format!("✓ {id}: ")),
             "{}",
             err(&output)
         );
     }
+}
+
+#[test]
+fn a_question_waits_for_its_answer_in_another_process() {
+    for (answer, written) in [("--yes", true), ("--no", false)] {
+        let folder = tempdir().unwrap();
+        let service = Service::start(vec![
+            calls("write_file", &json!({"path": "b.txt", "content": "eight"})),
+            says("So be it."),
+        ]);
+        let run = |args: &[&str]| service.claw(folder.path()).args(args).output().unwrap();
+        let output = run(&["run", "--park", "1h", "--session", "p", "write b.txt"]);
+        assert_eq!(code(&output), Some(7), "{}", err(&output));
+        assert_eq!(listed(folder.path())[0]["state"], "asks");
+        assert!(!folder.path().join("b.txt").exists());
+
+        // Still open: nobody has answered.
+        let output = run(&["sessions", "resume", "p", "--park", "1h"]);
+        assert_eq!(code(&output), Some(7), "{}", err(&output));
+        let output = sessions(folder.path(), &["answer", "p", answer]);
+        assert_eq!(code(&output), Some(0), "{}", err(&output));
+        let output = run(&["sessions", "resume", "p", "--park", "1h"]);
+        assert_eq!(code(&output), Some(0), "{}", err(&output));
+        assert_eq!(out(&output), "So be it.\n");
+        assert_eq!(folder.path().join("b.txt").exists(), written);
+        assert_eq!(listed(folder.path())[0]["state"], "idle");
+        let output = sessions(folder.path(), &["answer", "p", "--yes"]);
+        assert!(
+            err(&output).contains("session `p` asks nothing"),
+            "{}",
+            err(&output)
+        );
+    }
+}
+
+#[test]
+fn what_is_sent_to_a_resting_session_is_said_when_it_goes_on() {
+    let (folder, _service) = worked();
+    for _ in 0..2 {
+        let output = sessions(
+            folder.path(),
+            &["send", "work", "--key", "k", "one more thing"],
+        );
+        assert_eq!(code(&output), Some(0), "{}", err(&output));
+    }
+    let service = Service::start(vec![says("Heard.")]);
+    let resume = || {
+        service
+            .claw(folder.path())
+            .args(["sessions", "resume", "work"])
+            .output()
+            .unwrap()
+    };
+    let output = resume();
+    assert_eq!(
+        (code(&output), &*out(&output)),
+        (Some(0), "Heard.\n"),
+        "{}",
+        err(&output)
+    );
+    let sent = service.requests();
+    let last = sent[0]["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
+    assert_eq!(last["content"], "one more thing");
+    let output = resume();
+    assert_eq!(
+        (code(&output), &*out(&output)),
+        (Some(0), ""),
+        "{}",
+        err(&output)
+    );
+    assert!(
+        err(&output).contains("nothing is left to do"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[test]

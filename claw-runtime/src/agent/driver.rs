@@ -14,13 +14,14 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
 use super::inbox::Given;
+use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
 use super::meter::Meter;
 use super::spawn::Caller;
-use super::{Agent, AgentError, ApprovalRequest, Inner, Observer, inbox};
-use crate::budget::{Allowance, Budget, Purse, Spent};
+use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
+use crate::budget::{Allowance, Budget, Purse};
 use crate::dialect::{Dialect, Offer};
-use crate::dispatch::{self, Ended, Finished, Job};
+use crate::dispatch::{self, Ended, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
@@ -31,12 +32,36 @@ use crate::provider::{
 use crate::session::{Append, Barrier, Lease, StoreError, View};
 use crate::tokens;
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Millis, Setup, Turn};
+use crate::turn::{Command, Input, Millis, Room, Setup, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
 
 impl Agent {
+    /// Returns the room each model has for a conversation.
+    fn rooms(&self, view: &View) -> Vec<Room> {
+        let inner = &self.inner;
+        let [native, prompted] = *inner.prompt_tokens.get_or_init(|| {
+            let prompt = fallback::system(&inner.system, &inner.tools);
+            let system = tokens::estimate(&inner.system);
+            [
+                system + tokens::of_tools(&inner.tools),
+                tokens::estimate(&prompt),
+            ]
+        });
+        let targets = self.targets(view);
+        let models = inner.models.iter().zip(targets);
+        models
+            .map(|(model, target)| Room {
+                window: model.provider.window(&model.name),
+                prompt: match target.protocol {
+                    Protocol::Prompt => prompted,
+                    _ => native,
+                },
+            })
+            .collect()
+    }
+
     pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
         let inner = &self.inner;
         let seed = lease
@@ -50,6 +75,7 @@ impl Agent {
             coerce: inner.coerce,
             targets: self.targets(view),
             allowance: self.allowance(view),
+            room: self.rooms(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
         }
@@ -69,7 +95,6 @@ impl Agent {
                 .iter()
                 .map(|model| inner.price(model))
                 .collect(),
-            head: 0,
         };
         if let Some(purse) = &inner.nest.purse {
             // What the turn has spent before a crash is drawn already.
@@ -77,31 +102,8 @@ impl Agent {
             allowance.turn = allowance.turn.within(left);
             allowance.watched |= !left.is_unlimited();
         }
-        if allowance.is_limited() {
-            allowance.head = tokens::estimate(&inner.system) + tokens::of_tools(&inner.tools);
-        }
         allowance
     }
-}
-
-/// Keeps the system prompt and the tool definitions as blobs, before an event names their digests.
-pub(super) async fn keep_context(
-    agent: &Agent,
-    lease: &Lease,
-    view: &View,
-) -> Result<(), AgentError> {
-    let inner = &agent.inner;
-    let known = view.context();
-    if known.is_none_or(|(system, _)| system != crate::digest::of(inner.system.as_bytes())) {
-        inner.store.put_blob(lease, inner.system.as_bytes()).await?;
-    }
-    if known.is_none_or(|(_, toolset)| toolset != inner.tools.digest()) {
-        inner
-            .store
-            .put_blob(lease, inner.tools.definitions().as_bytes())
-            .await?;
-    }
-    Ok(())
 }
 
 /// A turn to drive, in a session whose last event is `head`.
@@ -148,16 +150,23 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
                 barrier: step.barrier.unwrap_or(Barrier::Buffered),
                 taken: &std::mem::take(&mut taken),
             };
-            let kept = agent.store.append(lease, append).await;
+            let appended = match keep_elided(agent, lease, turn.view(), &step.append).await {
+                Ok(()) => agent.store.append(lease, append).await,
+                Err(error) => Err(error),
+            };
             if ignored {
-                if let Err(error) = kept {
+                if let Err(error) = appended {
                     tracing::warn!(%error, "an ignored message stays in the inbox");
                 }
                 break;
             }
-            let next = match kept {
+            let next = match appended {
                 Ok(()) => {
                     head += step.append.len() as u64;
+                    let is_shorter = |event: &Event| matches!(event, Event::Compacted { .. });
+                    if step.append.iter().any(is_shorter) {
+                        kept.clear();
+                    }
                     work.appended(&step.append);
                     Input::Appended
                 }
@@ -381,14 +390,16 @@ impl<'r> Work<'r> {
             self.ready.push_back(Input::Failed(error).into());
             return;
         };
-        let prompted = target.protocol == Protocol::Prompt;
-        let offered = target.protocol == Protocol::Native && !agent.tools.is_empty();
+        let summary = turn.summary_request();
+        let prompted = target.protocol == Protocol::Prompt && summary.is_none();
+        let offered =
+            target.protocol == Protocol::Native && !agent.tools.is_empty() && summary.is_none();
         let capabilities = model.provider.capabilities(&model.name);
         let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
         let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
         self.offer = offered.then(|| agent.tools.offer(dialect));
         // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
-        self.live = streams && !prompted;
+        self.live = streams && !prompted && summary.is_none();
         self.watch.shown.store(false, Ordering::Relaxed);
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, self.live) {
             (false, _) => None,
@@ -398,20 +409,23 @@ impl<'r> Work<'r> {
             })),
             (true, false) => Some(Box::new(Unseen)),
         };
-        let messages = turn.request_messages();
-        let (system, messages) = match prompted {
-            true => (
+        let (system, messages) = match &summary {
+            Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
+            None if prompted => (
                 fallback::system(&agent.system, &agent.tools).into(),
-                fallback::messages(&messages).into(),
+                fallback::messages(&turn.request_messages()).into(),
             ),
-            false => (std::borrow::Cow::Borrowed(&*agent.system), messages),
+            None => (
+                std::borrow::Cow::Borrowed(&*agent.system),
+                turn.request_messages(),
+            ),
         };
         let request = Request {
             model: &model.name,
             system: &system,
             messages: &messages,
             // Under the prompt protocol the conversation is rendered anew each time.
-            history: (!prompted).then(|| History {
+            history: (!prompted && summary.is_none()).then(|| History {
                 settled: turn.view().settled(),
                 kept: self.kept,
             }),
@@ -489,7 +503,7 @@ impl<'r> Work<'r> {
         Some(Job {
             call,
             tool: tool.clone(),
-            ctx,
+            ctx: ctx.with_outputs(outputs(self.agent, self.lease)),
             arguments,
             timeout,
             stop,
@@ -591,36 +605,6 @@ impl<'r> Work<'r> {
             .chain(&mut reply.cut_calls)
             .for_each(|call| offer.lift(call));
         reply
-    }
-}
-
-/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
-/// what runs is not `Sync`, and a turn must be able to move between threads.
-async fn keep(agent: &Inner, lease: &Lease, finished: Finished, spent: Option<Spent>) -> Input {
-    let Finished {
-        call,
-        status,
-        content,
-        whole,
-        progress,
-    } = finished;
-    let blob = match whole {
-        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
-            Ok(digest) => Some(digest),
-            Err(error) => {
-                tracing::warn!(%error, call, "the whole output of a call was not kept");
-                None
-            }
-        },
-        None => None,
-    };
-    Input::Outcome {
-        call,
-        status,
-        content,
-        blob,
-        progress,
-        spent,
     }
 }
 

@@ -73,7 +73,7 @@ impl Meter {
         };
         let actual = match input {
             Input::Reply(reply) => held.reserved.of_reply(&reply.content, reply.usage),
-            Input::Failed(error) => held.reserved.of_failure(error.class),
+            Input::Failed(error) => held.reserved.of_failure(error.class, error.usage),
             _ => return,
         };
         if let Some(purse) = &agent.nest.purse {

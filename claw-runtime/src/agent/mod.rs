@@ -3,6 +3,7 @@
 mod clock;
 mod driver;
 mod inbox;
+mod keep;
 mod live;
 mod meter;
 mod recover;
@@ -12,11 +13,11 @@ mod watch;
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use recover::{Recover, Recovered};
-pub use session::{Canceller, Session};
+pub use session::{Canceller, Compaction, Session};
 pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
 use spawn::Nest;
@@ -71,7 +72,10 @@ struct Inner {
     spending: Spending,
     agents: BTreeMap<String, Agent>,
     nest: Nest,
+    must_call: bool,
     abandoned: Arc<Abandoned>,
+    /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
+    prompt_tokens: Arc<OnceLock<[u64; 2]>>,
 }
 
 /// What may be spent, and what things cost.
@@ -111,6 +115,7 @@ pub struct AgentBuilder {
     clock: Clock,
     spending: Spending,
     agents: BTreeMap<String, Agent>,
+    must_call: bool,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -123,6 +128,17 @@ pub enum AgentError {
     /// Two models cannot be told apart.
     #[error("two models are named `{provider}:{model}`: give one of the providers another name")]
     DuplicateModel {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
+    /// A model can call tools neither natively nor by prompt, and the agent is to have none such.
+    #[error(
+        "model `{provider}:{model}` can call no tools, and this agent takes no such model: choose another one, or say \
+         otherwise in its capabilities"
+    )]
+    CannotCall {
         /// The provider's name.
         provider: String,
         /// The model's name.
@@ -176,6 +192,7 @@ impl Agent {
             clock: Arc::new(wall_clock),
             spending: Spending::default(),
             agents: BTreeMap::new(),
+            must_call: false,
         }
     }
 
@@ -183,8 +200,9 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Fails when the store does.
+    /// Fails when the store does, and when the agent [must call](AgentBuilder::must_call) and a model cannot.
     pub async fn session(&self, id: &str) -> Result<Session, AgentError> {
+        self.check_calls()?;
         Session::open(self.clone(), id).await
     }
 
@@ -209,6 +227,21 @@ impl Agent {
         }
     }
 
+    /// Refuses a model that can call neither natively nor by prompt, where the agent must call.
+    fn check_calls(&self) -> Result<(), AgentError> {
+        let cannot = |model: &&Model| {
+            let capabilities = model.provider.capabilities(&model.name);
+            !capabilities.native_tools && !capabilities.prompt_tools
+        };
+        match self.inner.models.iter().find(cannot) {
+            Some(model) if self.inner.must_call => Err(AgentError::CannotCall {
+                provider: model.provider.name().to_owned(),
+                model: model.name.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools
@@ -223,11 +256,13 @@ impl Agent {
             .iter()
             .map(|Model { provider, name }| {
                 let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
-                let native = provider.capabilities(name).native_tools && !learnt;
-                let fitting = if native || inner.tools.is_empty() {
+                let capabilities = provider.capabilities(name);
+                let fitting = if (capabilities.native_tools && !learnt) || inner.tools.is_empty() {
                     Protocol::Native
-                } else {
+                } else if capabilities.prompt_tools {
                     Protocol::Prompt
+                } else {
+                    Protocol::Chat
                 };
                 Arc::new(Target {
                     provider: provider.name().to_owned(),
@@ -389,11 +424,17 @@ impl AgentBuilder {
         self
     }
 
+    /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
+    pub fn must_call(mut self) -> Self {
+        self.must_call = true;
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
     ///
-    /// Fails without a model, when two models are named alike, for the journal names a model and so must find it, when two
+    /// Fails without a model, with one that cannot call where the agent [must](Self::must_call), when two models are named alike, for the journal names a model and so must find it, when two
     /// tools have one name, and when a tool misses its state.
     pub fn build(self) -> Result<Agent, AgentError> {
         if self.models.is_empty() {
@@ -414,7 +455,7 @@ impl AgentBuilder {
         let tools = self.tools.with(self.more)?;
         let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
-        Ok(Agent {
+        let agent = Agent {
             inner: Arc::new(Inner {
                 models: self.models,
                 tools,
@@ -432,9 +473,13 @@ impl AgentBuilder {
                 spending: self.spending,
                 agents: self.agents,
                 nest: Nest::default(),
+                must_call: self.must_call,
                 abandoned: Arc::default(),
+                prompt_tokens: Arc::default(),
             }),
-        })
+        };
+        agent.check_calls()?;
+        Ok(agent)
     }
 }
 

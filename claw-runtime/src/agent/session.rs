@@ -1,12 +1,16 @@
 //! A kept conversation.
 
+mod rewind;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+pub use rewind::Compaction;
+
 use super::driver::{self, Drive};
 use super::inbox::{self, Before, Given};
-use super::{Agent, AgentError, Observer, Recover};
+use super::{Agent, AgentError, Observer, Recover, keep};
 use crate::event::{EndReason, Event, TurnOutcome};
 use crate::message::{ContentBlock, Message};
 use crate::provider::Kept;
@@ -103,7 +107,8 @@ impl Session {
         self.events = events.len() as u64;
         self.kept = Kept::default();
         self.view = Some(events.iter().map(|stored| &stored.event).collect());
-        let ended = |stored: &Stored| matches!(stored.event, Event::TurnEnd { .. });
+        let ended =
+            |stored: &Stored| matches!(stored.event, Event::TurnEnd { .. } | Event::Undone { .. });
         let begin = events.iter().rposition(ended).map_or(0, |at| at + 1);
         self.unfinished = events.split_off(begin);
         if phase(&self.unfinished) == Phase::Idle {
@@ -311,7 +316,7 @@ impl Session {
                 session: self.id.clone(),
             });
         };
-        driver::keep_context(&agent, &lease, &view).await?;
+        keep::keep_context(&agent, &lease, &view).await?;
         let setup = agent.setup(&view, &lease, self.events);
         let unfinished = std::mem::take(&mut self.unfinished);
         let mut turn = match unfinished.is_empty() {

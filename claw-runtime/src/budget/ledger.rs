@@ -1,26 +1,48 @@
 //! What a session has spent: a fold over its journal.
 
-use super::{Reserved, Spent};
-use crate::event::Event;
+use super::{Price, Reserved, Spent};
+use crate::event::{Event, Purpose};
+use crate::message::Usage;
 
 /// What a session has spent, as its events say; a pure function of them.
 ///
 /// A request is charged what its reply says it took, or what that is estimated to be where the service does not tell. One
-/// that was under way when nobody heard of it any more is charged all that was reserved.
+/// that was under way when nobody heard of it any more is charged all that was reserved. Requests for a summary have no
+/// replies in the journal; what they took stands in the event that ends the compaction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ledger {
     spent: Spent,
     before_turn: Spent,
     open: Option<Reserved>,
+    /// Reserved for parts of a summary that were written.
+    written: Spent,
+    summarises: bool,
+    /// Of the last request.
+    price: Option<Price>,
 }
 
 impl Ledger {
     /// Folds one more event in.
     pub fn apply(&mut self, event: &Event) {
         match event {
+            Event::ModelRequest {
+                reserved,
+                purpose: Purpose::Summary,
+                ..
+            } => {
+                match self.summarises {
+                    true => self.written += self.open.take().unwrap_or_default().whole(),
+                    false => self.lost(),
+                }
+                self.summarises = true;
+                self.asked(*reserved);
+            }
             Event::ModelRequest { reserved, .. } => {
                 self.lost();
-                self.open = *reserved;
+                self.asked(*reserved);
+            }
+            Event::Compacted { usage, .. } | Event::CompactionFailed { usage, .. } => {
+                self.summarised(*usage);
             }
             Event::Assistant { content, usage, .. } => {
                 self.spent += match self.open.take() {
@@ -28,10 +50,9 @@ impl Ledger {
                     None => Reserved::default().charge(usage.unwrap_or_default()),
                 };
             }
-            Event::ModelFailed { class, .. } => {
-                if let Some(open) = self.open.take() {
-                    self.spent += open.of_failure(*class);
-                }
+            Event::ModelFailed { class, usage, .. } => {
+                let open = self.open.take().unwrap_or_default();
+                self.spent += open.of_failure(*class, *usage);
             }
             Event::Outcome { spent, .. } => self.spent += spent.unwrap_or_default(),
             Event::TurnEnd { .. } => {
@@ -52,10 +73,35 @@ impl Ledger {
         self.spent.less(self.before_turn)
     }
 
+    fn asked(&mut self, reserved: Option<Reserved>) {
+        self.price = reserved.and_then(|reserved| reserved.price);
+        self.open = reserved;
+    }
+
     /// The answer never came: it may have cost all of it.
     fn lost(&mut self) {
-        if let Some(open) = self.open.take() {
-            self.spent += open.whole();
+        let open = self.open.take().unwrap_or_default();
+        self.spent += open.whole();
+        self.spent += std::mem::take(&mut self.written);
+        self.summarises = false;
+    }
+
+    /// A compaction came to its end; only what its requests say they took counts, where they say so.
+    fn summarised(&mut self, usage: Option<Usage>) {
+        match (usage, self.summarises) {
+            (Some(usage), true) => {
+                let price = Reserved {
+                    price: self.price,
+                    ..Reserved::default()
+                };
+                self.open = None;
+                self.spent += price.charge(usage);
+                self.written = Spent::default();
+                self.summarises = false;
+            }
+            (Some(usage), false) => self.spent += Reserved::default().charge(usage),
+            (None, true) => self.lost(),
+            (None, false) => {}
         }
     }
 }
@@ -83,6 +129,7 @@ mod tests {
             }),
             tool_choice: ToolChoice::Auto,
             re_ask: None,
+            purpose: Purpose::Answer,
             reserved: Some(Reserved {
                 prompt: 100,
                 output: 50,
@@ -109,6 +156,7 @@ mod tests {
             class,
             message: String::new(),
             retry_ms: None,
+            usage: None,
         }
     }
 

@@ -170,8 +170,11 @@ impl Reserved {
         self.charge(usage.unwrap_or_else(|| self.usage(tokens::of_content(content))))
     }
 
-    /// Returns what a request that failed so is charged: all of it when the service may have worked on it.
-    pub(crate) fn of_failure(&self, class: FailureClass) -> Spent {
+    /// Returns what a request that failed so is charged: what the service says, or all of it when it may have worked on it.
+    pub(crate) fn of_failure(&self, class: FailureClass, usage: Option<Usage>) -> Spent {
+        if let Some(usage) = usage {
+            return self.charge(usage);
+        }
         let begun = matches!(
             class,
             FailureClass::Network
@@ -226,8 +229,6 @@ pub struct Allowance {
     pub watched: bool,
     /// The prices of the models to ask, in their order.
     pub prices: Vec<Option<Price>>,
-    /// Tokens of what stands before the conversation: instructions and tools. Only counted when something is limited.
-    pub head: u64,
 }
 
 impl Allowance {

@@ -84,6 +84,11 @@ impl Offer {
         self.names.name(wire)
     }
 
+    /// Returns the name a service is told for a tool; for one that is not offered, one that it would take.
+    pub fn wire<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
+        self.names.wire(name)
+    }
+
     /// Turns a call as the service sent it into a canonical one.
     pub fn lift(&self, call: &mut ToolCall) {
         let name = self.names.name(&call.name);

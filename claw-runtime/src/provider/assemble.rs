@@ -60,9 +60,19 @@ impl Assembler {
         self.parts.push(Part::Opaque(block));
     }
 
+    /// Keeps what follows apart from the text before it.
+    pub(crate) fn split(&mut self) {
+        self.parts.push(Part::Text(String::new()));
+    }
+
     /// Takes the tokens spent; the last word counts.
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
+    }
+
+    /// Returns the tokens spent, as far as they are known.
+    pub(crate) fn spent(&self) -> Option<Usage> {
+        self.usage
     }
 
     /// Takes the service's word for why the model stopped; the last one counts.
@@ -89,8 +99,10 @@ impl Assembler {
     /// Returns the reply.
     pub(crate) fn finish(mut self, sink: &mut dyn DeltaSink) -> Result<Reply, ProviderError> {
         self.flush(sink);
-        let Some(mut calls) = self.calls.finish() else {
+        let at_limit = self.stop == Some(StopReason::Length);
+        let Some(mut calls) = self.calls.finish(at_limit) else {
             return Err(ProviderError {
+                usage: self.usage,
                 partial: self.parts.into_iter().filter_map(Part::into_said).collect(),
                 ..ProviderError::new(
                     FailureClass::MalformedCall,
@@ -123,7 +135,8 @@ impl Assembler {
         })
     }
 
-    fn flush(&mut self, sink: &mut dyn DeltaSink) {
+    /// Hands over text that was held back because it might have been a tag: something else follows.
+    pub(crate) fn flush(&mut self, sink: &mut dyn DeltaSink) {
         let parts = &mut self.parts;
         self.think
             .finish(&mut |kind, piece| add(parts, kind, piece, sink));

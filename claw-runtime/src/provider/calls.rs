@@ -148,10 +148,13 @@ impl Calls {
     }
 
     /// Returns what became of each call, or `None` when one has arguments and no name. A call with neither is nothing.
-    pub(crate) fn finish(self) -> Option<Vec<Option<Outcome>>> {
+    ///
+    /// `at_limit` says that the model was stopped: then a last call without arguments may have been about to get some.
+    pub(crate) fn finish(self, at_limit: bool) -> Option<Vec<Option<Outcome>>> {
         let mut used: HashSet<String> = HashSet::new();
         let taken: HashSet<String> = self.by_id.into_keys().collect();
         let mut outcomes = Vec::with_capacity(self.slots.len());
+        let last = self.slots.len().wrapping_sub(1);
         for (at, slot) in self.slots.into_iter().enumerate() {
             if slot.name.trim().is_empty() {
                 if !slot.arguments.trim().is_empty() {
@@ -166,8 +169,8 @@ impl Calls {
                 slot.id
             };
             used.insert(id.clone());
-            let cut = slot.extent.is_open();
             let blank = matches!(slot.arguments.trim(), "" | "null");
+            let cut = slot.extent.is_open() || (at_limit && at == last && blank);
             let call = ToolCall {
                 id,
                 name: slot.name.trim().to_owned(),
@@ -298,7 +301,7 @@ mod tests {
         let known = |id: &str| pieces.iter().any(|piece| piece.id == id);
         let mut seen = HashSet::new();
         calls
-            .finish()
+            .finish(false)
             .expect("every call of these tests has a name")
             .into_iter()
             .flatten()
@@ -413,7 +416,7 @@ mod tests {
     fn a_call_without_name_is_a_fault_and_one_without_anything_is_nothing() {
         let mut nameless = Calls::default();
         nameless.push(piece(0, "a", "", "{}"));
-        assert!(nameless.finish().is_none());
+        assert!(nameless.finish(false).is_none());
         assert_eq!(calls(&[piece(0, "a", "", "")]), [""; 0]);
     }
 }

@@ -36,6 +36,29 @@ pub(crate) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, st
     text
 }
 
+/// Returns the reasoning of a message as one text.
+pub(crate) fn reasoning_of(content: &[ContentBlock]) -> String {
+    let mut out = String::new();
+    for block in content {
+        if let ContentBlock::Reasoning { text } = block {
+            out.push_str(text);
+        }
+    }
+    out
+}
+
+/// Says that a call failed, for wires that have no mark for it but words.
+pub(crate) fn with_mark<'r>(result: &ToolResult, mut text: Cow<'r, str>) -> Cow<'r, str> {
+    let says_so = ["error", "tool call to"].iter().any(|start| {
+        text.get(..start.len())
+            .is_some_and(|it| it.eq_ignore_ascii_case(start))
+    });
+    if result.is_error && !says_so {
+        text.to_mut().insert_str(0, "Error: ");
+    }
+    text
+}
+
 /// Tells whether a call's arguments are one JSON object.
 pub(crate) fn is_object(arguments: &str) -> bool {
     arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok()

@@ -318,7 +318,7 @@ impl Decoder {
         } else {
             complaint(text, self.head.status)
         };
-        error.retry_after = self.head.retry_after;
+        error.retry_after = self.head.retry_after.or(error.retry_after);
         self.draft.fail(error);
     }
 

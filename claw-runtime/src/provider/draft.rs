@@ -163,6 +163,7 @@ impl Draft {
 
     fn broken(self, error: ProviderError, sink: &mut dyn DeltaSink) -> ProviderError {
         ProviderError {
+            usage: self.assembler.spent(),
             partial: self.assembler.into_partial(sink),
             ..error
         }

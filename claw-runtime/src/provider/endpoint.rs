@@ -13,9 +13,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
 use super::http::{self, Timeouts};
+use super::wait;
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
 
 /// Why a provider cannot be set up.
@@ -48,6 +50,57 @@ pub enum SetupError {
     },
 }
 
+/// What every provider can be told of its endpoint.
+macro_rules! options {
+    () => {
+        /// Sends this header with every request; its value is treated as a secret.
+        ///
+        /// # Errors
+        ///
+        /// Fails when HTTP does not allow the name or the value.
+        pub fn header(
+            mut self,
+            name: &str,
+            value: &str,
+        ) -> Result<Self, $crate::provider::SetupError> {
+            self.endpoint = self.endpoint.header(name, value)?;
+            Ok(self)
+        }
+
+        /// Sets what the service's models can do, where no rule says otherwise.
+        pub fn declare(mut self, capabilities: $crate::provider::Capabilities) -> Self {
+            self.endpoint.capabilities = capabilities;
+            self
+        }
+
+        /// Sets what one model can do, whatever the rules say.
+        pub fn declare_model(
+            mut self,
+            model: impl Into<String>,
+            capabilities: $crate::provider::Capabilities,
+        ) -> Self {
+            self.endpoint.of_models.insert(model.into(), capabilities);
+            self
+        }
+
+        /// Adds rules about what models can do; see [`abilities`]($crate::provider::abilities). Later ones weigh more.
+        pub fn rules(
+            mut self,
+            rules: impl IntoIterator<Item = $crate::provider::abilities::Rule>,
+        ) -> Self {
+            self.endpoint.rules.extend(rules);
+            self
+        }
+
+        /// Sets how long an answer may be silent.
+        pub fn timeouts(mut self, timeouts: $crate::provider::Timeouts) -> Self {
+            self.endpoint.timeouts = timeouts;
+            self
+        }
+    };
+}
+pub(crate) use options;
+
 /// A service's address and key, and what its models can do.
 pub(crate) struct Endpoint {
     pub(crate) name: String,
@@ -56,6 +109,7 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     pub(crate) capabilities: Capabilities,
     pub(crate) of_models: HashMap<String, Capabilities>,
+    pub(crate) rules: Vec<Rule>,
     pub(crate) timeouts: Timeouts,
     client: OnceLock<Client>,
 }
@@ -80,6 +134,7 @@ impl Endpoint {
             headers: HeaderMap::new(),
             capabilities: Capabilities::FULL,
             of_models: HashMap::new(),
+            rules: Vec::new(),
             timeouts: Timeouts::default(),
             client: OnceLock::new(),
         })
@@ -118,8 +173,23 @@ impl Endpoint {
     }
 
     pub(crate) fn capabilities(&self, model: &str) -> Capabilities {
-        let declared = self.of_models.get(model);
-        declared.copied().unwrap_or(self.capabilities)
+        if let Some(declared) = self.of_models.get(model) {
+            return *declared;
+        }
+        let rules = self.rules.iter().filter(|rule| rule.covers(model));
+        rules.fold(self.capabilities, |before, rule| rule.change.apply(before))
+    }
+
+    /// Returns what is declared of `model` in the place of what its service shows.
+    pub(crate) fn declared_over(&self, model: &str, shown: Capabilities) -> Capabilities {
+        match self.of_models.get(model) {
+            Some(declared) => *declared,
+            None => self
+                .rules
+                .iter()
+                .filter(|rule| !rule.is_guess && rule.covers(model))
+                .fold(shown, |before, rule| rule.change.apply(before)),
+        }
     }
 
     /// Tells whether a request is streamed.
@@ -183,6 +253,25 @@ impl Endpoint {
         }
     }
 
+    /// Posts a small JSON document, and reads the one that answers as [`get`](Self::get) does.
+    pub(crate) async fn exchange<T>(
+        &self,
+        url: Url,
+        body: Value,
+        what: &str,
+        decoder: impl FnOnce(Head) -> Decoder,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, ProviderError> {
+        let post = self.client().map(|client| {
+            client
+                .post(url)
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string())
+        });
+        let found = self.document(post, what, decoder, read).await;
+        found.map_err(|error| self.scrub(error))
+    }
+
     /// Gets a JSON document in which `read` finds what it looks for; without it the answer is no `what`.
     pub(crate) async fn get<T>(
         &self,
@@ -191,21 +280,22 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
-        let found = self.document(url, what, decoder, read).await;
+        let get = self.client().map(|client| client.get(url));
+        let found = self.document(get, what, decoder, read).await;
         found.map_err(|error| self.scrub(error))
     }
 
     async fn document<T>(
         &self,
-        url: Url,
+        request: Result<RequestBuilder, ProviderError>,
         what: &str,
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
-        let get = self.client()?.get(url).headers(self.headers.clone());
-        let response = http::send(get, &self.timeouts).await?;
+        let request = request?.headers(self.headers.clone());
+        let response = http::send(request, &self.timeouts).await?;
         let head = head(&response);
         let mut body = Vec::new();
         http::read(response, started, &self.timeouts, |bytes| {
@@ -313,7 +403,7 @@ impl DeltaSink for Discard {
 fn head(response: &Response) -> Head {
     Head {
         status: response.status().as_u16(),
-        retry_after: http::retry_after(response.headers()),
+        retry_after: wait::retry_after(response.status().as_u16(), response.headers()),
     }
 }
 

@@ -3,6 +3,8 @@
 //! Services agree on nothing here: the same fault is a 400, a 500 or a 200, and often only its sentence tells. The
 //! wordings below are those of servers in use.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::{FailureClass, ProviderError};
@@ -19,6 +21,34 @@ pub(crate) struct Complaint {
     pub(crate) code: String,
     /// The HTTP status it names, where the real one says nothing.
     pub(crate) status: Option<u16>,
+    /// What it says of limits that were reached (Google).
+    pub(crate) limit: Option<Limit>,
+}
+
+/// A limit that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// It is over after this time.
+    Passes(Duration),
+    /// It holds for the day.
+    Lasts,
+}
+
+impl Limit {
+    /// Finds it in the details of an error.
+    fn find(error: &Value) -> Option<Self> {
+        let details = || error["details"].as_array().into_iter().flatten();
+        let violations = details().flat_map(|it| it["violations"].as_array().into_iter().flatten());
+        let mut quotas = violations.filter_map(|it| it["quotaId"].as_str());
+        if quotas.any(|quota| quota.contains("PerDay")) {
+            return Some(Self::Lasts);
+        }
+        let delay = details().find_map(|it| it["retryDelay"].as_str()?.strip_suffix('s'));
+        let seconds: f64 = delay?.parse().ok()?;
+        // A day is as good as forever.
+        let wait = Duration::try_from_secs_f64(seconds.min(86_400.0)).ok()?;
+        Some(Self::Passes(wait))
+    }
 }
 
 impl Complaint {
@@ -59,7 +89,20 @@ impl Complaint {
         })
     }
 
-    fn of(error: &Value, message: String) -> Self {
+    fn of(error: &Value, mut message: String) -> Self {
+        // Azure tells what its filter met.
+        let filters = &error["innererror"]["content_filter_result"];
+        let met = |(_, found): &(&String, &Value)| found["filtered"] == true;
+        let met: Vec<&str> = filters
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(met)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !met.is_empty() {
+            message.push_str(&format!(" (filtered: {})", met.join(", ")));
+        }
         let mut code = String::new();
         let mut status = None;
         for key in ["code", "type", "status", "error_type"] {
@@ -79,6 +122,7 @@ impl Complaint {
             message,
             code: code.trim_end().to_owned(),
             status,
+            limit: Limit::find(error),
         }
     }
 
@@ -93,17 +137,26 @@ impl Complaint {
             status,
             &format!("{} {}", self.code, self.message).to_lowercase(),
         );
-        let message = if self.message.trim().is_empty() {
-            if self.code.is_empty() {
-                "no reason given".to_owned()
-            } else {
-                self.code
+        // Within an answer there is no status, and the code often says more than the sentence.
+        let code = self.code.split(' ').find(|code| *code != "error");
+        let code = code.filter(|code| !code.is_empty() && !self.message.contains(*code));
+        let message = match (self.message.trim(), code) {
+            ("", _) if self.code.is_empty() => "no reason given".to_owned(),
+            ("", _) => self.code,
+            (_, Some(code)) if status.is_none() => format!("{} ({code})", self.message),
+            _ => self.message,
+        };
+        let (class, retry_after) = match (class, self.limit) {
+            (FailureClass::Quota, Some(Limit::Passes(wait))) => {
+                (FailureClass::RateLimit, Some(wait))
             }
-        } else {
-            self.message
+            (FailureClass::RateLimit, Some(Limit::Lasts)) => (FailureClass::Quota, None),
+            (class, Some(Limit::Passes(wait))) => (class, Some(wait)),
+            (class, _) => (class, None),
         };
         ProviderError {
             status,
+            retry_after,
             ..ProviderError::new(class, bounded(&message))
         }
     }
@@ -187,6 +240,7 @@ pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
         return FailureClass::Filtered;
     }
     match status {
+        Some(400) if has(&BAD_CALL) => FailureClass::MalformedCall,
         Some(400) if has(&BAD_KEY) => FailureClass::Auth,
         Some(401 | 403) => FailureClass::Auth,
         Some(404 | 410) => FailureClass::NotFound,
@@ -198,7 +252,9 @@ pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
         None if has(&["rate limit", "rate_limit", "ratelimit", "too many requests"]) => {
             FailureClass::RateLimit
         }
-        None if has(&BAD_KEY) => FailureClass::Auth,
+        None if has(&BAD_KEY) || has(&["permission_error", "permission denied"]) => {
+            FailureClass::Auth
+        }
         None if has(&["not_found", "not found", "does not exist"]) => FailureClass::NotFound,
         None if has(&[
             "invalid_request",
@@ -214,7 +270,7 @@ pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
     }
 }
 
-const QUOTA: [&str; 8] = [
+const QUOTA: [&str; 10] = [
     "insufficient_quota",
     "insufficient quota",
     "exceeded your current quota",
@@ -223,6 +279,8 @@ const QUOTA: [&str; 8] = [
     "insufficient credits",
     "arrearage",
     "billing_hard_limit",
+    "billing_error",
+    "credit balance is too low",
 ];
 
 const CONTEXT: [&str; 15] = [
@@ -250,6 +308,9 @@ const FILTER: [&str; 5] = [
     "datainspectionfailed",
     "content management policy",
 ];
+
+/// The service read the model's output as a call and could not (Groq).
+const BAD_CALL: [&str; 1] = ["tool_use_failed"];
 
 const BAD_KEY: [&str; 6] = [
     "api_key_invalid",
@@ -310,206 +371,4 @@ fn refuses_tools(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn every_shape_of_error_body_is_read() {
-        let cases = [
-            (
-                json!({"error": {"message": "m", "type": "t", "code": "c"}}),
-                ("m", "c t", None),
-            ),
-            (
-                json!({"error": {"message": "m", "code": 502}}),
-                ("m", "", Some(502)),
-            ),
-            (
-                json!({"error": {"message": "m", "code": "429"}}),
-                ("m", "", Some(429)),
-            ),
-            (json!({"error": "m"}), ("m", "", None)),
-            (
-                json!([{"error": {"message": "m", "status": "X"}}]),
-                ("m", "X", None),
-            ),
-            (
-                json!({"object": "error", "message": "m", "code": 400}),
-                ("m", "", Some(400)),
-            ),
-            (json!({"detail": "m"}), ("m", "", None)),
-            (
-                json!({"detail": [{"msg": "m"}]}),
-                ("[{\"msg\":\"m\"}]", "", None),
-            ),
-            (json!({"errors": [{"message": "m"}]}), ("m", "", None)),
-            (
-                json!({"base_resp": {"status_code": 1008, "status_msg": "m"}}),
-                ("m", "", None),
-            ),
-            (
-                json!({"code": "c", "message": "m", "request_id": "r"}),
-                ("m", "c", None),
-            ),
-        ];
-        for (body, (message, code, status)) in cases {
-            let expected = Complaint {
-                message: message.into(),
-                code: code.into(),
-                status,
-            };
-            assert_eq!(Complaint::in_body(&body), Some(expected), "{body}");
-        }
-        for body in [
-            json!({"choices": [], "error": null}),
-            json!({"choices": [], "error": ""}),
-            json!({"choices": [], "error": {}, "errors": []}),
-            json!({}),
-            json!(1),
-            json!([]),
-        ] {
-            assert_eq!(Complaint::in_body(&body), None, "{body}");
-        }
-        // A stream may hold notices that are no errors.
-        let notice = json!({"status": "queued", "message": "2 before you"});
-        assert_eq!(Complaint::find(&notice), None);
-    }
-
-    #[test]
-    fn words_and_status_decide_the_class() {
-        use FailureClass::*;
-        let cases = [
-            (Some(401), "incorrect api key provided", Auth),
-            (
-                Some(400),
-                "api key not valid. please pass a valid api key",
-                Auth,
-            ),
-            (Some(402), "", Quota),
-            (
-                Some(429),
-                "insufficient_quota you exceeded your current quota",
-                Quota,
-            ),
-            (
-                Some(429),
-                "rate_limit_exceeded request too large: context length",
-                RateLimit,
-            ),
-            (
-                Some(400),
-                "this model's maximum context length is 8192 tokens",
-                ContextLength,
-            ),
-            (
-                Some(400),
-                "the request exceeds the available context size, try increasing it",
-                ContextLength,
-            ),
-            (Some(413), "", ContextLength),
-            (
-                Some(400),
-                "registry.ollama.ai/library/gemma:2b does not support tools",
-                ToolsUnsupported,
-            ),
-            (
-                Some(400),
-                "the model does not support tools. for more information, see the restrictions.",
-                ToolsUnsupported,
-            ),
-            (
-                Some(429),
-                "resource_exhausted you exceeded your current quota. please retry in 17s.",
-                RateLimit,
-            ),
-            (
-                Some(400),
-                "`tools` is not supported by this model",
-                ToolsUnsupported,
-            ),
-            (
-                Some(400),
-                "unsupported parameter: 'tools'",
-                ToolsUnsupported,
-            ),
-            (
-                Some(400),
-                "this model does not support function calling",
-                ToolsUnsupported,
-            ),
-            (
-                Some(400),
-                "tool calling is not supported with this model",
-                ToolsUnsupported,
-            ),
-            (
-                Some(404),
-                "no endpoints found that support tool use",
-                ToolsUnsupported,
-            ),
-            (
-                Some(500),
-                "tools param requires --jinja flag",
-                ToolsUnsupported,
-            ),
-            (
-                Some(400),
-                "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser",
-                ToolsUnsupported,
-            ),
-            (
-                Some(400),
-                "invalid schema for function 'f': 'oneof' is not permitted",
-                BadRequest,
-            ),
-            (
-                Some(400),
-                "tools[0].function.parameters: keyword not supported",
-                BadRequest,
-            ),
-            (
-                Some(400),
-                "unsupported parameter: 'parallel_tool_calls'",
-                BadRequest,
-            ),
-            (
-                Some(400),
-                "tool_choice 'required' is not supported",
-                BadRequest,
-            ),
-            (
-                Some(400),
-                "invalid parameter: messages with role 'tool' must follow 'tool_calls'",
-                BadRequest,
-            ),
-            (
-                Some(400),
-                "content_filter the prompt triggered our policy",
-                Filtered,
-            ),
-            (Some(404), "model_not_found", NotFound),
-            (Some(409), "", Overloaded),
-            (Some(422), "", BadRequest),
-            (Some(529), "overloaded_error", Overloaded),
-            (None, "rate_limit_exceeded slow down", RateLimit),
-            (None, "model_not_found invalid_request_error", NotFound),
-            (None, "anything else", Overloaded),
-        ];
-        for (status, text, class) in cases {
-            assert_eq!(classify(status, text), class, "{status:?} {text}");
-        }
-    }
-
-    #[test]
-    fn a_message_is_one_bounded_line_without_keys() {
-        let text = format!(
-            "bad\r\nkey 'sk-proj-abcdefghijkl'\u{1b}[31m {}",
-            "é ".repeat(5000)
-        );
-        let message = bounded(&text);
-        assert!(message.starts_with("bad key *** [31m é"), "{message}");
-        assert_eq!(message.chars().count(), MAX_MESSAGE + 1);
-    }
-}
+mod tests;

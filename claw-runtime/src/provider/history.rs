@@ -22,6 +22,11 @@ impl Kept {
         *self.slot() = Some(Box::new(kept));
     }
 
+    /// Forgets what is kept: a settled message changed.
+    pub fn clear(&self) {
+        *self.slot() = None;
+    }
+
     fn slot(&self) -> std::sync::MutexGuard<'_, Option<Box<dyn Any + Send>>> {
         // A slot is replaced as a whole, so a poisoned one is whole too.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -71,6 +71,17 @@ pub(crate) fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }
 
+/// The longest document read into a tree, in bytes.
+const MOST_BYTES: usize = 8 << 20;
+
+/// Returns a document as a tree; one beyond a bound is none, because a tree is many times as large as its text.
+pub(crate) fn document(json: &str) -> Option<Value> {
+    if json.len() > MOST_BYTES {
+        return None;
+    }
+    serde_json::from_str(json).ok()
+}
+
 /// Returns the first count found at `paths` (JSON pointers).
 ///
 /// A count beyond 2^40 is no count; sums over a session stay far from overflow.

@@ -3,20 +3,28 @@
 //! A provider makes exactly one attempt per call. Retry, backoff and the choice of another model belong to the turn,
 //! because they are journaled.
 
+pub mod abilities;
+pub mod anthropic;
 mod assemble;
+#[cfg(feature = "http")]
+mod azure;
 mod calls;
 #[cfg(feature = "http")]
 mod content;
+pub mod dashscope;
 mod decode;
 mod draft;
 #[cfg(feature = "http")]
 mod endpoint;
 mod failure;
+pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
 mod http;
 mod lenient;
+pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 #[cfg(feature = "http")]
 mod prefix;
 pub mod presets;
@@ -25,20 +33,34 @@ mod sse;
 mod surrogates;
 mod target;
 mod think;
+#[cfg(feature = "http")]
+mod wait;
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "http")]
+pub use anthropic::Anthropic;
+#[cfg(feature = "http")]
+pub use azure::Azure;
+#[cfg(feature = "http")]
+pub use dashscope::DashScope;
 pub use decode::{Decoder, Head, Progress};
 #[cfg(feature = "http")]
 pub use endpoint::SetupError;
+#[cfg(feature = "http")]
+pub use gemini::Gemini;
 pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
 #[cfg(feature = "http")]
+pub use ollama::Ollama;
+#[cfg(feature = "http")]
 pub use openai_chat::OpenAiChat;
+#[cfg(feature = "http")]
+pub use openai_responses::OpenAiResponses;
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
 
@@ -59,6 +81,11 @@ pub trait Provider: Send + Sync {
         Dialect::CANONICAL
     }
 
+    /// Returns how many tokens `model` reads, prompt and answer together, as far as it is declared.
+    fn window(&self, _model: &str) -> Option<u64> {
+        None
+    }
+
     /// Makes one attempt and returns the finished reply.
     ///
     /// The request is encoded before this returns; the future borrows nothing of it, so the conversation may go on
@@ -69,6 +96,12 @@ pub trait Provider: Send + Sync {
         request: Request<'_>,
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
+
+    /// Asks the service what `model` can do, where it tells; elsewhere returns what is declared.
+    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Capabilities, ProviderError>> {
+        let declared = self.capabilities(model);
+        Box::pin(async move { Ok(declared) })
+    }
 
     /// Returns the models the service offers.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
@@ -163,10 +196,12 @@ pub struct Reply {
 }
 
 /// What a provider and model can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Takes tool definitions and answers with calls.
     pub native_tools: bool,
+    /// Follows the prompt protocol, where it takes no tool definitions.
+    pub prompt_tools: bool,
     /// May answer with several calls in one round.
     pub parallel_calls: bool,
     /// Streams.
@@ -181,12 +216,15 @@ pub struct Capabilities {
     pub reasoning: bool,
     /// How far it can be held to a form.
     pub structured: Structured,
+    /// How many tokens a conversation may have, the reply included; `None` where nobody told.
+    pub window: Option<u64>,
 }
 
 impl Capabilities {
     /// A current chat model of a large service.
     pub const FULL: Self = Self {
         native_tools: true,
+        prompt_tools: true,
         parallel_calls: true,
         streaming: true,
         streaming_with_tools: true,
@@ -194,11 +232,13 @@ impl Capabilities {
         system_role: true,
         reasoning: false,
         structured: Structured::None,
+        window: None,
     };
 }
 
 /// How far a model's output can be held to a form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Structured {
     /// Not at all.
@@ -228,10 +268,13 @@ pub struct ProviderError {
     /// What had been said before the stream broke; partial calls are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<ContentBlock>,
+    /// Tokens spent all the same, where the service told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 impl ProviderError {
-    /// Returns an error of this class without status, wait or partial content.
+    /// Returns an error of this class without status, wait, partial content or usage.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -239,6 +282,7 @@ impl ProviderError {
             status: None,
             retry_after: None,
             partial: Vec::new(),
+            usage: None,
         }
     }
 }

@@ -4,22 +4,73 @@
 
 use super::openai_chat::{MaxTokens, Quirks};
 
-/// A known service that speaks OpenAI chat completions.
+/// The wire format that a service speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// [OpenAI chat completions](super::openai_chat), which most services speak beside their own.
+    #[default]
+    OpenAiChat,
+    /// [OpenAI's Responses API](super::openai_responses).
+    OpenAiResponses,
+    /// Azure OpenAI: chat completions at addresses of its own.
+    Azure,
+    /// [Anthropic Messages](super::anthropic).
+    Anthropic,
+    /// [Gemini's `generateContent`](super::gemini).
+    Gemini,
+    /// [Ollama's own](super::ollama).
+    Ollama,
+    /// [DashScope's own](super::dashscope).
+    DashScope,
+}
+
+impl Format {
+    /// Every format, by the name it has in settings.
+    pub const ALL: &[(&'static str, Self)] = &[
+        ("openai-chat", Self::OpenAiChat),
+        ("openai-responses", Self::OpenAiResponses),
+        ("azure", Self::Azure),
+        ("anthropic", Self::Anthropic),
+        ("gemini", Self::Gemini),
+        ("ollama", Self::Ollama),
+        ("dashscope", Self::DashScope),
+    ];
+
+    /// Returns the format called `name` in settings.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, format)| *format)
+    }
+}
+
+/// A known service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// The name before the colon in `provider:model`.
     pub name: &'static str,
-    /// The address in front of `/chat/completions`.
+    /// The wire format it speaks.
+    pub format: Format,
+    /// The address in front of what the format appends, `/chat/completions` as a rule; empty where everybody has one of
+    /// their own.
     pub base_url: &'static str,
     /// The environment variable of its key; `None` for a server on this machine.
     pub key_env: Option<&'static str>,
-    /// Where it departs from the common form.
+    /// Where it departs from the common form of chat completions.
     pub quirks: Quirks,
 }
 
 /// Returns the preset called `name`.
 pub fn named(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// Returns the service whose own `format` is, where it is one service's; `None` for a format that many speak.
+pub fn of(format: Format) -> Option<&'static Preset> {
+    if format == Format::OpenAiChat {
+        return None;
+    }
+    PRESETS.iter().find(|preset| preset.format == format)
 }
 
 const COMMON: Quirks = Quirks::COMMON;
@@ -36,6 +87,7 @@ const fn speaking(dialect: &'static str) -> Quirks {
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "openai",
+        format: Format::OpenAiChat,
         base_url: "https://api.openai.com/v1",
         key_env: Some("OPENAI_API_KEY"),
         quirks: Quirks {
@@ -43,6 +95,12 @@ pub const PRESETS: &[Preset] = &[
             ..COMMON
         },
     },
+    native(
+        "anthropic",
+        Format::Anthropic,
+        "https://api.anthropic.com/v1",
+        Some("ANTHROPIC_API_KEY"),
+    ),
     hosted(
         "openrouter",
         "https://openrouter.ai/api/v1",
@@ -69,6 +127,7 @@ pub const PRESETS: &[Preset] = &[
     ),
     Preset {
         name: "mistral",
+        format: Format::OpenAiChat,
         base_url: "https://api.mistral.ai/v1",
         key_env: Some("MISTRAL_API_KEY"),
         quirks: Quirks {
@@ -116,17 +175,51 @@ pub const PRESETS: &[Preset] = &[
         "ZHIPU_API_KEY",
         COMMON,
     ),
-    hosted(
+    native(
         "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-        speaking("gemini-parameters"),
+        Format::Gemini,
+        "https://generativelanguage.googleapis.com/v1beta",
+        Some("GEMINI_API_KEY"),
+    ),
+    native(
+        "openai-responses",
+        Format::OpenAiResponses,
+        "https://api.openai.com/v1",
+        Some("OPENAI_API_KEY"),
+    ),
+    native("azure", Format::Azure, "", Some("AZURE_OPENAI_API_KEY")),
+    native(
+        "dashscope",
+        Format::DashScope,
+        "https://dashscope.aliyuncs.com/api/v1",
+        Some("DASHSCOPE_API_KEY"),
     ),
     local("ollama", "http://127.0.0.1:11434/v1", "ollama"),
     local("llamacpp", "http://127.0.0.1:8080/v1", "llamacpp"),
     local("lmstudio", "http://127.0.0.1:1234/v1", "openai"),
     local("vllm", "http://127.0.0.1:8000/v1", "openai"),
+    native(
+        "ollama-native",
+        Format::Ollama,
+        "http://127.0.0.1:11434",
+        None,
+    ),
 ];
+
+const fn native(
+    name: &'static str,
+    format: Format,
+    base_url: &'static str,
+    key_env: Option<&'static str>,
+) -> Preset {
+    Preset {
+        name,
+        format,
+        base_url,
+        key_env,
+        quirks: COMMON,
+    }
+}
 
 const fn hosted(
     name: &'static str,
@@ -136,6 +229,7 @@ const fn hosted(
 ) -> Preset {
     Preset {
         name,
+        format: Format::OpenAiChat,
         base_url,
         key_env: Some(key_env),
         quirks,
@@ -145,6 +239,7 @@ const fn hosted(
 const fn local(name: &'static str, base_url: &'static str, dialect: &'static str) -> Preset {
     Preset {
         name,
+        format: Format::OpenAiChat,
         base_url,
         key_env: None,
         quirks: speaking(dialect),
@@ -160,7 +255,10 @@ mod tests {
     fn names_are_unique_and_can_stand_before_a_colon() {
         for (at, preset) in PRESETS.iter().enumerate() {
             assert!(
-                preset.name.bytes().all(|byte| byte.is_ascii_lowercase()),
+                preset
+                    .name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte == b'-'),
                 "{}",
                 preset.name
             );
@@ -177,12 +275,17 @@ mod tests {
             );
         }
         assert_eq!(named("nobody"), None);
+        for (name, format) in Format::ALL {
+            assert_eq!(Format::named(name), Some(*format));
+            assert!(PRESETS.iter().any(|preset| preset.format == *format));
+        }
+        assert_eq!(Format::named("openai"), None);
     }
 
     #[cfg(feature = "http")]
     #[test]
     fn keys_travel_encrypted_and_local_servers_need_none() {
-        for preset in PRESETS {
+        for preset in PRESETS.iter().filter(|preset| !preset.base_url.is_empty()) {
             crate::provider::OpenAiChat::new(preset.name, preset.base_url, None).unwrap();
             let is_local = preset.base_url.starts_with("http://127.0.0.1:");
             let is_encrypted = preset.base_url.starts_with("https://");

@@ -26,6 +26,7 @@ const PIECE: usize = 7;
 /// ```
 pub struct Scripted {
     capabilities: Capabilities,
+    window: Option<u64>,
     script: Script,
     state: Mutex<State>,
 }
@@ -140,6 +141,7 @@ impl Scripted {
     fn of(script: Script) -> Self {
         Self {
             capabilities: Capabilities::FULL,
+            window: None,
             script,
             state: Mutex::default(),
         }
@@ -158,6 +160,13 @@ impl Scripted {
     #[must_use]
     pub fn declare(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
+        self
+    }
+
+    /// Sets how many tokens the model is said to read; unknown without.
+    #[must_use]
+    pub fn reading(mut self, tokens: u64) -> Self {
+        self.window = Some(tokens);
         self
     }
 
@@ -213,6 +222,10 @@ impl Provider for Scripted {
 
     fn capabilities(&self, _model: &str) -> Capabilities {
         self.capabilities
+    }
+
+    fn window(&self, _model: &str) -> Option<u64> {
+        self.window
     }
 
     fn complete<'a>(

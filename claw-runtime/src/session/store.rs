@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::inbox::{Posted, Waiting};
 use super::record::{Record, Unreadable};
-use crate::event::Event;
+use crate::event::{Event, Purpose};
 
 /// The answer of a store.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -217,7 +217,12 @@ impl Phase {
 
     fn told(event: &Event) -> Option<Self> {
         match event {
-            Event::TurnEnd { .. } => Some(Self::Idle),
+            Event::TurnEnd { .. } | Event::Undone { .. } => Some(Self::Idle),
+            // A summary may be made between turns.
+            Event::ModelRequest {
+                purpose: Purpose::Summary,
+                ..
+            } => None,
             Event::Blocked { expires_ms, .. } => Some(Self::Parked {
                 until_ms: *expires_ms,
             }),

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use super::ToolError;
 use super::spawn::{Spawn, SpawnError, Spawned, Spawner};
 
 /// What a running call can ask about itself and its session. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolContext {
     call: Arc<CallInfo>,
+    outputs: Option<Outputs>,
 }
 
 /// What the driver hands to one call.
@@ -37,6 +40,10 @@ pub struct CallInfo {
     pub spawner: Option<Arc<dyn Spawner>>,
 }
 
+/// Reads what a session keeps under a digest.
+pub type Outputs =
+    Arc<dyn Fn(String) -> BoxFuture<'static, Result<Option<Arc<[u8]>>, ToolError>> + Send + Sync>;
+
 /// Takes one line of progress of a running call.
 pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -45,6 +52,27 @@ impl ToolContext {
     pub fn new(call: CallInfo) -> Self {
         Self {
             call: Arc::new(call),
+            outputs: None,
+        }
+    }
+
+    /// Lets the call read outputs that its session keeps whole.
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: Outputs) -> Self {
+        self.outputs = Some(outputs);
+        self
+    }
+
+    /// Returns the bytes that the session keeps under `digest`: the whole of an output that had to be cut, or that was put
+    /// aside later. `None` when this session keeps nothing of that name; another session's outputs are none of its own.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the session store does.
+    pub async fn output(&self, digest: &str) -> Result<Option<Arc<[u8]>>, ToolError> {
+        match &self.outputs {
+            Some(outputs) => outputs(digest.to_owned()).await,
+            None => Ok(None),
         }
     }
 

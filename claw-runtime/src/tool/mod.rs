@@ -52,7 +52,7 @@ pub use crate::schema::Property;
 /// Methods take what functions take, and keys mean what they mean there; `group` and `crate` on the block hold for all of
 /// them. The type gets a constant `TOOLS` and the trait [`Tools`].
 pub use claw_macros::tools;
-pub use context::{CallInfo, Progress, StateMap, ToolContext, Workspace};
+pub use context::{CallInfo, Outputs, Progress, StateMap, ToolContext, Workspace};
 pub use entry::{
     Method, Need, Origin, Prepared, Reconcile, Reconciled, Reject, Shim, ToolDef, ToolEntry, Tools,
 };

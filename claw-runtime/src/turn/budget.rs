@@ -4,7 +4,6 @@ use super::{Phase, Turn};
 use crate::budget::{Budget, Ledger, Price, Reserved, money};
 use crate::event::{EndReason, Event};
 use crate::provider::FailureClass;
-use crate::tokens;
 
 /// Tokens an answer may take where only the budget limits it.
 const OUTPUT: u64 = 8_192;
@@ -13,16 +12,25 @@ const LEAST_OUTPUT: u64 = 1_024;
 /// The same for the last answer of a turn.
 const LEAST_WRAP_UP: u64 = 256;
 
-/// How many tokens the conversation is, counted as it grows.
-#[derive(Debug, Default)]
-pub(super) struct Gauge {
-    messages: usize,
-    tokens: u64,
-}
-
 impl Turn {
-    /// Returns what the next request holds back, or the limit it would go over, with its sizes.
-    pub(super) fn reserve(&mut self, wraps_up: bool) -> Result<Option<Reserved>, String> {
+    /// Returns what the next request of the conversation holds back, or the limit it would go over, with its sizes.
+    pub(super) fn reserve(&self, wraps_up: bool) -> Result<Option<Reserved>, String> {
+        let wanted = self.setup.limits.max_output_tokens.unwrap_or(OUTPUT);
+        let least = if wraps_up {
+            LEAST_WRAP_UP
+        } else {
+            LEAST_OUTPUT
+        };
+        self.reserve_for(self.prompt_tokens(), wanted, least)
+    }
+
+    /// Returns what a request holds back that sends about `prompt` tokens, wants so many for its answer and needs so many.
+    pub(super) fn reserve_for(
+        &self,
+        prompt: u64,
+        wanted: u64,
+        least: u64,
+    ) -> Result<Option<Reserved>, String> {
         let allowance = &self.setup.allowance;
         let price = allowance.prices.get(self.target).copied().flatten();
         if !allowance.is_limited() {
@@ -31,15 +39,8 @@ impl Turn {
                 ..Reserved::default()
             }));
         }
-        let (ledger, prompt) = (self.ledger(), self.prompt());
-        let allowance = &self.setup.allowance;
-        let wanted = self.setup.limits.max_output_tokens.unwrap_or(OUTPUT);
-        let least = if wraps_up {
-            LEAST_WRAP_UP
-        } else {
-            LEAST_OUTPUT
-        }
-        .min(wanted);
+        let ledger = self.ledger();
+        let least = least.min(wanted);
         let mut output = wanted;
         for (whose, most, spent) in [
             ("turn", allowance.turn, ledger.turn()),
@@ -62,7 +63,7 @@ impl Turn {
     fn ledger(&self) -> Ledger {
         let mut ledger = self.view.ledger().clone();
         self.out
-            .pending()
+            .events()
             .iter()
             .for_each(|event| ledger.apply(event));
         ledger
@@ -74,30 +75,6 @@ impl Turn {
         let ledger = self.ledger();
         let session = allowance.session.less(ledger.spent());
         allowance.turn.less(ledger.turn()).within(session)
-    }
-
-    /// Returns about how many tokens the next request sends.
-    fn prompt(&mut self) -> u64 {
-        let messages = self.view.messages();
-        let settled = self.view.settled();
-        // A conversation that became shorter is counted anew.
-        if settled < self.gauge.messages {
-            self.gauge = Gauge::default();
-        }
-        self.gauge.tokens += tokens::of_messages(&messages[self.gauge.messages..settled]);
-        self.gauge.messages = settled;
-        let last = tokens::of_messages(&messages[settled..]);
-        let pending = self.out.pending().iter().map(|event| match event {
-            Event::UserInput { content, .. }
-            | Event::Assistant { content, .. }
-            | Event::Outcome { content, .. } => tokens::of_content(content),
-            _ => 0,
-        });
-        let re_ask = match &self.phase {
-            Phase::Asking(asking) => asking.re_ask_tokens(),
-            _ => 0,
-        };
-        self.setup.allowance.head + self.gauge.tokens + last + pending.sum::<u64>() + re_ask
     }
 
     /// Takes it that the next request would go over a limit: the turn wraps up, if that much is left, or ends at once.
@@ -124,7 +101,11 @@ impl Turn {
             class: FailureClass::Quota,
             message: limit.clone(),
             retry_ms: None,
+            usage: None,
         });
+        if self.is_summarising() {
+            return self.summary_is_missing(limit);
+        }
         self.beyond(EndReason::Limit { limit }, self.requests - 1);
     }
 }

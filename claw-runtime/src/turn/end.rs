@@ -130,10 +130,13 @@ impl Turn {
     pub(super) fn finish(&mut self, reason: EndReason) {
         let text = std::mem::take(&mut self.begun);
         let outcome = self.outcome_of(text, reason);
-        self.out.durable(Event::TurnEnd {
-            outcome: outcome.clone(),
-            active_ms: self.now,
-        });
+        // Between turns there is none to end.
+        if !self.only_compacts {
+            self.out.durable(Event::TurnEnd {
+                outcome: outcome.clone(),
+                active_ms: self.now,
+            });
+        }
         self.out.command(Command::Finish(outcome));
         self.phase = Phase::Finished;
     }
@@ -260,9 +263,13 @@ impl Turn {
         }
         self.stop_calls("the time of the turn is used up");
         let seconds = self.setup.limits.active_time.as_secs();
-        self.wrap_up(EndReason::Limit {
+        let reason = EndReason::Limit {
             limit: format!("{seconds} s of active time"),
-        });
+        };
+        if self.only_compacts {
+            return self.finish(reason);
+        }
+        self.wrap_up(reason);
     }
 
     pub(super) fn arm_active_time(&mut self, after: Duration) {

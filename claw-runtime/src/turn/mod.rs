@@ -7,6 +7,7 @@ mod approval;
 mod budget;
 mod calls;
 mod canonical;
+mod compact;
 mod end;
 mod gate;
 mod guard;
@@ -26,8 +27,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use budget::Gauge;
 use calls::Kept;
+pub use compact::{Room, SummaryRequest};
 use end::Tally;
 use guard::Guard;
 use outbox::Outbox;
@@ -61,6 +62,8 @@ pub struct Setup {
     pub targets: Vec<Arc<Target>>,
     /// What may be spent, and at what price.
     pub allowance: Allowance,
+    /// The room each of them has; assumed where there is none.
+    pub room: Vec<Room>,
     /// Digest of the system prompt.
     pub system: String,
     /// Seed of the retry jitter, so that the machine itself has no randomness.
@@ -89,7 +92,6 @@ pub struct Turn {
     calls: u32,
     usage: Usage,
     guard: Guard,
-    gauge: Gauge,
     tally: Tally,
     /// Why the turn wraps up after this round.
     stop: Option<EndReason>,
@@ -105,6 +107,10 @@ pub struct Turn {
     continued: bool,
     /// The beginning of an answer that goes on in this round.
     begun: String,
+    /// Whether a summary could not be made, so that none is tried again unless it must be.
+    no_summary: bool,
+    /// Whether this is no turn but a compaction between turns.
+    only_compacts: bool,
 }
 
 #[derive(Debug)]
@@ -139,7 +145,6 @@ impl Turn {
             calls: 0,
             usage: Usage::default(),
             guard: Guard::default(),
-            gauge: Gauge::default(),
             tally: Tally::default(),
             stop: None,
             ending: None,
@@ -148,6 +153,8 @@ impl Turn {
             unread: false,
             continued: false,
             begun: String::new(),
+            no_summary: false,
+            only_compacts: false,
         }
     }
 
@@ -163,6 +170,7 @@ impl Turn {
                 for event in self.due.take().iter().flat_map(|due| due.iter()) {
                     self.view.apply(event);
                 }
+                self.compact_due();
             }
             Input::AppendFailed { message } => {
                 if self.due.take().is_some() {
@@ -172,13 +180,6 @@ impl Turn {
             input => self.inbox.push_back(input),
         }
         while self.due.is_none() {
-            let Some(input) = self.inbox.pop_front() else {
-                return Step {
-                    commands: std::mem::take(&mut self.out.commands),
-                    ..Step::default()
-                };
-            };
-            self.take(input);
             if let Some((append, barrier)) = self.out.flush() {
                 let append: Arc<[Event]> = append.into();
                 self.due = Some(append.clone());
@@ -188,6 +189,13 @@ impl Turn {
                     commands: Vec::new(),
                 };
             }
+            let Some(input) = self.inbox.pop_front() else {
+                return Step {
+                    commands: std::mem::take(&mut self.out.commands),
+                    ..Step::default()
+                };
+            };
+            self.take(input);
         }
         Step::default()
     }
@@ -233,6 +241,7 @@ impl Turn {
             Input::Settle => self.pick_up(None),
             Input::Lost { message } => self.store_failed(message),
             Input::Cancel => self.cancel(),
+            Input::Compact => self.compact(),
             Input::Fired(timer) => self.fired(timer),
             // Taken by `step`: they are about the append, not about the turn.
             Input::Appended | Input::AppendFailed { .. } => {}
@@ -392,6 +401,8 @@ pub enum Input {
     },
     /// Stop.
     Cancel,
+    /// Make the conversation shorter, and do nothing else: instead of the first input, between turns.
+    Compact,
     /// A timer ran out.
     Fired(Timer),
 }

@@ -24,6 +24,11 @@ impl Outbox {
         self.durable = true;
     }
 
+    /// Returns what is about to be appended.
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     pub(super) fn command(&mut self, command: Command) {
         self.commands.push(command);
     }
@@ -48,11 +53,6 @@ impl Outbox {
         self.commands
             .retain(|command| !matches!(command, Command::Request { .. }));
         self.commands.len() < before
-    }
-
-    /// Returns the events that are not appended yet.
-    pub(super) fn pending(&self) -> &[Event] {
-        &self.events
     }
 
     /// Returns the events to append, when there are some.

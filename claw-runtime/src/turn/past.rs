@@ -10,8 +10,10 @@ use super::guard::{Mark, Proposal};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
 use super::{Millis, Phase, Setup, Turn};
-use crate::event::{Answer, EndReason, Event, GuardVerdict, ReAsk, Status, Verdict};
-use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
+use crate::event::{
+    Answer, Cause, EndReason, Event, GuardVerdict, Purpose, ReAsk, Status, Verdict,
+};
+use crate::message::{ContentBlock, StopReason, ToolCall, Usage, text_of};
 use crate::provider::{FailureClass, Target, ToolChoice};
 use crate::session::{Stored, View};
 use crate::tool::Effect;
@@ -78,6 +80,7 @@ impl Turn {
             takeovers: 0,
             cancelled: false,
             waits: false,
+            summarising: false,
             time_ms: None,
         };
         for stored in events {
@@ -172,6 +175,8 @@ struct Fold {
     cancelled: bool,
     /// Whether a person is waited for.
     waits: bool,
+    /// Whether a summary is asked for.
+    summarising: bool,
     time_ms: Option<u64>,
 }
 
@@ -193,8 +198,14 @@ impl Fold {
                 target,
                 tool_choice,
                 re_ask,
+                purpose: Purpose::Answer,
                 ..
             } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
+            Event::ModelRequest { attempt, .. } => {
+                self.asking.attempt = *attempt;
+                self.summarising = true;
+            }
+            Event::ModelFailed { .. } if self.summarising => {}
             Event::ModelFailed {
                 class, retry_ms, ..
             } => {
@@ -289,10 +300,20 @@ impl Fold {
                 }
             }
             Event::CancelRequested => self.cancelled = true,
+            Event::Compacted { cause, usage, .. } => {
+                self.asking.overflowed |= *cause == Cause::Overflow;
+                self.summarised(*usage);
+            }
+            Event::CompactionFailed { usage, .. } => {
+                self.turn.no_summary = true;
+                self.summarised(*usage);
+            }
             // They change the view, or end the turn.
             Event::ContextChanged { .. }
             | Event::Learnt { .. }
             | Event::Spawned { .. }
+            | Event::Undone { .. }
+            | Event::Pinned { .. }
             | Event::TurnEnd { .. } => {}
         }
     }
@@ -300,6 +321,13 @@ impl Fold {
     fn call(&mut self, id: &str, change: impl FnOnce(&mut Past)) {
         if let Some(past) = self.calls.iter_mut().find(|past| past.call.id == id) {
             change(past);
+        }
+    }
+
+    fn summarised(&mut self, usage: Option<Usage>) {
+        self.summarising = false;
+        if let Some(usage) = usage {
+            self.turn.usage += usage;
         }
     }
 
@@ -322,6 +350,7 @@ impl Fold {
         re_ask: Option<&ReAsk>,
     ) {
         self.close_round();
+        self.summarising = false;
         let turn = &mut self.turn;
         let wraps_up = choice == ToolChoice::None;
         let again = matches!(self.at, Stage::Asking | Stage::Said)

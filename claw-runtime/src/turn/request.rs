@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::compact::Stage;
 use super::reply::{Reading, clip, read, read_text};
 use super::{Command, Phase, Timer, Turn};
-use crate::event::{EndReason, Event, Fact, ReAsk};
+use crate::event::{EndReason, Event, Fact, Purpose, ReAsk};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
-use crate::tokens;
 
 /// Characters of a failure's message that are kept.
 const MESSAGE_CHARS: usize = 500;
@@ -31,6 +31,12 @@ pub(super) struct Asking {
     pub(super) paused: bool,
     /// Why the turn wraps up, when this is the wrap-up.
     pub(super) wrap_up: Option<EndReason>,
+    /// How far the compaction before the request is.
+    pub(super) stage: Stage,
+    /// Whether the service found the request too long.
+    pub(super) overflowed: bool,
+    /// What it said, until the compaction that follows is done.
+    pub(super) overflow: Option<String>,
 }
 
 impl Asking {
@@ -49,15 +55,37 @@ impl Asking {
         self.wrap_up.as_ref()
     }
 
-    /// Returns about how many tokens the reason takes why the model is asked again.
-    pub(super) fn re_ask_tokens(&self) -> u64 {
-        self.re_ask.as_ref().map_or(0, |re_ask| {
-            tokens::estimate(&re_ask.said) + tokens::estimate(&re_ask.fault)
-        })
-    }
-
     pub(super) fn is_paused(&self) -> bool {
         self.paused
+    }
+
+    pub(super) fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    pub(super) fn re_ask(&self) -> Option<&ReAsk> {
+        self.re_ask.as_ref()
+    }
+
+    /// Begins an attempt and returns its number.
+    pub(super) fn next_attempt(&mut self) -> u32 {
+        self.attempt += 1;
+        self.shown = false;
+        self.paused = false;
+        self.attempt
+    }
+
+    /// Notes that the service found the request too long; `false` when it said so before.
+    pub(super) fn overflow(&mut self, message: &str) -> bool {
+        if std::mem::replace(&mut self.overflowed, true) {
+            return false;
+        }
+        self.overflow = Some(message.to_owned());
+        true
+    }
+
+    pub(super) fn take_overflow(&mut self) -> Option<String> {
+        self.overflow.take()
     }
 }
 
@@ -79,8 +107,24 @@ impl Turn {
         self.request();
     }
 
+    fn wraps_up(&self) -> Option<EndReason> {
+        match &self.phase {
+            Phase::Asking(asking) => asking.wrap_up.clone(),
+            _ => None,
+        }
+    }
+
     /// Makes one attempt.
     pub(super) fn request(&mut self) {
+        if self.compacts() {
+            return;
+        }
+        if let Some(message) = self.too_long() {
+            return match self.wraps_up() {
+                Some(reason) => self.finish_composed(reason),
+                None => self.next_target(FailureClass::ContextLength, message),
+            };
+        }
         let Phase::Asking(asking) = &mut self.phase else {
             return;
         };
@@ -96,10 +140,8 @@ impl Turn {
         let Phase::Asking(asking) = &mut self.phase else {
             return;
         };
-        asking.attempt += 1;
+        let attempt = asking.next_attempt();
         asking.tries += 1;
-        asking.shown = false;
-        asking.paused = false;
         self.requests += 1;
         self.unread = false;
         let (round, tool_choice) = match asking.wrap_up {
@@ -108,11 +150,12 @@ impl Turn {
         };
         self.out.durable(Event::ModelRequest {
             round,
-            attempt: asking.attempt,
+            attempt,
             target: target.clone(),
             tool_choice,
             re_ask: asking.re_ask.clone(),
             reserved,
+            purpose: Purpose::Answer,
         });
         // A limit forces an output maximum, or there would be no bound.
         let limited = reserved
@@ -154,6 +197,9 @@ impl Turn {
         let usage = reply.usage;
         if let Some(usage) = usage {
             self.usage += usage;
+        }
+        if self.is_summarising() {
+            return self.summarised(reply);
         }
         if let Some(reason) = wrap_up {
             return self.wrapped_up(reply, reason);
@@ -268,6 +314,9 @@ impl Turn {
 
     /// Takes a failed attempt.
     pub(super) fn failed(&mut self, error: ProviderError) {
+        if self.is_summarising() {
+            return self.summary_failed(&error);
+        }
         let Some(asking) = self.asking() else { return };
         let (shown, wrap_up) = (asking.shown, asking.wrap_up.clone());
         let ProviderError {
@@ -275,6 +324,7 @@ impl Turn {
             message,
             retry_after,
             partial,
+            usage,
             ..
         } = error;
         let message = clip(&message, MESSAGE_CHARS);
@@ -292,7 +342,11 @@ impl Turn {
             class,
             message: message.clone(),
             retry_ms: pause.and_then(|pause| pause.as_millis().try_into().ok()),
+            usage,
         });
+        if let Some(usage) = usage {
+            self.usage += usage;
+        }
         if let Some(reason) = wrap_up {
             return self.finish_composed(reason);
         }
@@ -314,6 +368,7 @@ impl Turn {
                 self.next_round();
             }
             class if class.is_retryable() => self.retry(class, message, pause),
+            FailureClass::ContextLength if !shown && self.overflowed(&message) => {}
             FailureClass::Quota
             | FailureClass::NotFound
             | FailureClass::Auth
@@ -394,11 +449,12 @@ impl Turn {
         self.target += 1;
         if let Phase::Asking(asking) = &mut self.phase {
             asking.tries = 0;
+            asking.stage = Stage::Open;
         }
         self.request();
     }
 
-    fn fail(&mut self, class: FailureClass, message: String) {
+    pub(super) fn fail(&mut self, class: FailureClass, message: String) {
         self.finish_composed(EndReason::Failed { class, message });
     }
 }

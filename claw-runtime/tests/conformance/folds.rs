@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use claw_runtime::budget::{Price, Reserved, Spent};
 use claw_runtime::event::{
-    Answer, EndReason, Event, Fact, GuardVerdict, ReAsk, Status, TurnOutcome, Verdict,
+    Answer, Cause, Elided, EndReason, Event, Fact, GuardVerdict, Purpose, ReAsk, Status,
+    TurnOutcome, Verdict,
 };
 use claw_runtime::message::{ContentBlock, StopReason, ToolCall, ToolResult, Usage};
 use claw_runtime::provider::{FailureClass, Protocol, Target, ToolChoice};
@@ -135,11 +136,40 @@ fn samples() -> Vec<Event> {
                     cached: None,
                 }),
             }),
+            purpose: Purpose::Summary,
         },
+        Event::Compacted {
+            through: 3,
+            summary: Some(text()),
+            elided: vec![Elided {
+                call: call(),
+                digest: digest(),
+            }],
+            cause: Cause::Window,
+            before: 9_000,
+            after: 2_000,
+            usage: None,
+        },
+        Event::CompactionFailed {
+            message: text(),
+            usage: None,
+        },
+        Event::Undone { to: 3 },
+        Event::Faulty { fault: text() },
+        Event::WrapUp {
+            reason: EndReason::Answered,
+        },
+        Event::Spawned {
+            parent: text(),
+            call: call(),
+            depth: 1,
+        },
+        Event::Pinned { seq: 1 },
         Event::ModelFailed {
             class: FailureClass::Overloaded,
             message: text(),
             retry_ms: Some(1000),
+            usage: Some(Usage::default()),
         },
         Event::Assistant {
             content: vec![
@@ -216,11 +246,15 @@ fn event() -> impl Strategy<Value = Event> {
     (prop::sample::select(samples()), text).prop_map(|(event, text)| match event {
         Event::UserInput { .. } => crate::medium::said(&text),
         Event::ModelFailed {
-            class, retry_ms, ..
+            class,
+            retry_ms,
+            usage,
+            ..
         } => Event::ModelFailed {
             class,
             message: text,
             retry_ms,
+            usage,
         },
         Event::Assistant { usage, .. } => Event::Assistant {
             content: vec![ContentBlock::text(text.as_str())],

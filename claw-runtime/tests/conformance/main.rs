@@ -12,6 +12,12 @@ mod inboxes;
 mod listing;
 mod medium;
 mod ownership;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres.rs"]
+#[expect(dead_code, reason = "other tests need more of it")]
+mod server;
 
 /// Makes every promise a test of the store whose medium `$medium().await` gives; `None` skips, having said why.
 macro_rules! suite {
@@ -98,3 +104,5 @@ macro_rules! suite {
 suite!(memory, crate::medium::memory);
 #[cfg(feature = "sqlite")]
 suite!(sqlite, crate::medium::sqlite);
+#[cfg(feature = "postgres")]
+suite!(postgres_store, crate::postgres::postgres);

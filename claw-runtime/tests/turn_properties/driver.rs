@@ -15,7 +15,7 @@ use claw_runtime::registry::Toolset;
 use claw_runtime::schema::Coerce;
 use claw_runtime::session::{Barrier, View};
 use claw_runtime::tool::{Effect, Handler, Spec, Tool, ToolOutput};
-use claw_runtime::turn::{Command, Input, Setup, Timer, Turn};
+use claw_runtime::turn::{Command, Input, Room, Setup, Timer, Turn};
 use serde_json::{Value, json};
 
 /// What the model does when asked.
@@ -107,6 +107,13 @@ pub(crate) fn setup(world: &World) -> Setup {
             })
             .collect(),
         allowance: Allowance::default(),
+        room: vec![
+            Room {
+                window: None,
+                prompt: 100
+            };
+            world.targets
+        ],
         system: "0".repeat(64),
         seed: 7,
         tools,
@@ -254,7 +261,10 @@ impl Sim<'_> {
                     _ => None,
                 });
                 assert_eq!(journaled, Some(&target));
-                let messages = self.turn.request_messages().into_owned();
+                let messages = match self.turn.summary_request() {
+                    Some(summary) => vec![summary.message],
+                    None => self.turn.request_messages().into_owned(),
+                };
                 self.request = Some(pick(&self.world.model, self.ran.requests.len()));
                 self.ran
                     .requests

@@ -4,6 +4,7 @@
 mod driver;
 mod reports;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use claw_runtime::event::{Answer, EndReason, Event, Status};
@@ -127,7 +128,8 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    (0..8_u32, 0..5_u32, 0..12_u32, 0..3_u32, 0..2_u32, 0..4_u32).prop_map(
+    let counts = (0..8_u32, 0..5_u32, 0..12_u32, 0..3_u32, 0..2_u32, 0..4_u32);
+    let counts = counts.prop_map(
         |(rounds, calls_per_round, calls_per_turn, re_asks, empty_replies, attempts)| Limits {
             rounds,
             calls_per_round,
@@ -137,7 +139,38 @@ fn limits() -> impl Strategy<Value = Limits> {
             attempts,
             ..Limits::default()
         },
+    );
+    (prop_oneof![counts, Just(Limits::default())], space()).prop_map(|(limits, space)| Limits {
+        window: space.window,
+        most_messages: space.most_messages,
+        keep_messages: space.keep_messages,
+        summary_requests: space.summary_requests,
+        ..limits
+    })
+}
+
+/// How much room a conversation has: mostly little, so that it is compacted.
+fn space() -> impl Strategy<Value = Limits> {
+    let window = prop_oneof![
+        2 => Just(None),
+        3 => (150..4_000_u64).prop_map(Some),
+    ];
+    let most = prop_oneof![3 => Just(None), 1 => (0..8_usize).prop_map(Some)];
+    (window, most, 0..6_usize, 0..4_u32).prop_map(
+        |(window, most_messages, keep_messages, summary_requests)| Limits {
+            window,
+            most_messages,
+            keep_messages,
+            summary_requests,
+            ..Limits::default()
+        },
     )
+}
+
+/// A result of many lines.
+fn long() -> &'static str {
+    static LONG: LazyLock<String> = LazyLock::new(|| "A line of output, 一行输出.\n".repeat(120));
+    &LONG
 }
 
 fn world() -> impl Strategy<Value = World> {
@@ -152,6 +185,8 @@ fn world() -> impl Strategy<Value = World> {
         Run::Gives("fine"),
         Run::Gives("other"),
         Run::Gives(""),
+        Run::Gives(long()),
+        Run::Gives(long()),
         Run::Ends(Status::Error),
         Run::Ends(Status::TimedOut),
         Run::Ends(Status::Panicked),
@@ -186,8 +221,7 @@ fn world() -> impl Strategy<Value = World> {
         Protocol::Prompt,
         Protocol::Chat,
     ]);
-    let roomy = prop_oneof![limits(), Just(Limits::default())];
-    (script, trouble, policy, protocol, roomy, 0..3_usize).prop_map(
+    (script, trouble, policy, protocol, limits(), 0..3_usize).prop_map(
         |(
             (model, runs, answers, picks),
             (append_fails, cancel, posts),
@@ -234,8 +268,17 @@ fn texts(messages: &[Message]) -> String {
         .join("\n")
 }
 
+/// How many worlds a property is tried in; more when asked for.
+fn cases() -> u32 {
+    let asked = std::env::var("CLAW_TEST_CASES");
+    asked
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(600)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// For every prefix the conversation is valid, and only its last message may still change.
     #[test]
@@ -247,6 +290,11 @@ proptest! {
             view.apply(event);
             check(view.messages());
             check(&view.request_messages());
+            if let Event::Compacted { before, after, .. } = event {
+                prop_assert!(after < before, "{after} tokens after {before}");
+                prop_assert_eq!(view.tokens(), *after);
+                continue;
+            }
             let kept = before.len().saturating_sub(1);
             prop_assert_eq!(&before[..kept], &view.messages()[..kept]);
             prop_assert!(view.messages().len() >= before.len());
@@ -265,6 +313,18 @@ proptest! {
         for (_, _, messages) in &ran.requests {
             check(messages);
             prop_assert_ne!(messages.last().unwrap().role, claw_runtime::message::Role::Assistant);
+        }
+    }
+
+    /// What is asked fits the window, where it is known; what does not is not asked.
+    #[test]
+    fn no_request_is_longer_than_the_window(world in world()) {
+        let ran = run(&world, View::default(), "one");
+        let Some(window) = world.limits.window else { return Ok(()) };
+        for (_, _, messages) in &ran.requests {
+            // A summary request holds a transcript that is cut to half the window, and the notes so far.
+            let tokens = claw_runtime::tokens::of_messages(messages);
+            prop_assert!(tokens <= window.max(400), "{tokens} of {window}");
         }
     }
 

@@ -345,6 +345,26 @@ fn the_content_decides_about_the_stop_reason() {
 }
 
 #[test]
+fn a_native_call_keeps_its_place_among_signed_parts() {
+    let signed = |signature: &str| ContentBlock::Opaque {
+        provider: "p".into(),
+        model: "m".into(),
+        value: serde_json::json!({ "signature": signature }),
+    };
+    let said = vec![
+        signed("1"),
+        ContentBlock::ToolCall(call("a", "look", "{}")),
+        signed("2"),
+        ContentBlock::ToolCall(call("b", "look", "{}")),
+    ];
+    let ran = start(&World::new([
+        reply(said.clone(), StopReason::ToolCalls),
+        says("Done."),
+    ]));
+    assert_eq!(ran.view.messages()[1].content, said);
+}
+
+#[test]
 fn an_empty_reply_is_asked_again_once_then_told_honestly() {
     let silence = || {
         reply(

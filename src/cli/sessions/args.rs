@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::config::Span;
+
 /// What `sessions` does. An ID may be shortened as long as it is the only one that begins so; `last` is the one used last.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -13,6 +15,15 @@ pub(crate) enum Sessions {
     Show(Show),
     /// Go on with a turn that was interrupted or waits for an answer
     Resume(Resume),
+    /// Answer what a session asks
+    Answer(Reply),
+    /// Say something to a session: to its running turn, or for when it goes on
+    Send(Send),
+    /// Stop the turn of a session, wherever it runs
+    Cancel {
+        /// The session
+        id: String,
+    },
     /// Begin a new session from some place of another
     Branch(Branch),
     /// Take back the last turns; they stay in the journal
@@ -61,6 +72,37 @@ pub(crate) struct Resume {
     /// The session
     #[arg(default_value = "last")]
     pub(super) id: String,
+    /// Leave questions open for so long, to be answered by `sessions answer`
+    #[arg(long, value_name = "TIME")]
+    pub(super) park: Option<Span>,
+}
+
+/// What `sessions answer` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Reply {
+    /// The session
+    pub(super) id: String,
+    /// Let the call run
+    #[arg(long, conflicts_with = "no")]
+    pub(super) yes: bool,
+    /// Let the same call run for the rest of the session
+    #[arg(long, conflicts_with_all = ["yes", "no"])]
+    pub(super) session: bool,
+    /// Do not let it run
+    #[arg(long, required_unless_present_any = ["yes", "session"])]
+    pub(super) no: bool,
+}
+
+/// What `sessions send` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// The session
+    pub(super) id: String,
+    /// What to say; text piped in is appended
+    pub(super) text: Vec<String>,
+    /// Say it once, however often it is sent under this key
+    #[arg(long)]
+    pub(super) key: Option<String>,
 }
 
 /// What `sessions branch` takes.

@@ -5,6 +5,7 @@ mod branch;
 mod delete;
 mod file;
 mod list;
+mod post;
 mod resume;
 mod show;
 mod undo;
@@ -39,6 +40,9 @@ pub(crate) async fn sessions(
     match command {
         Sessions::List(list) => list::list(&kept, &list).await,
         Sessions::Show(show) => show::show(&kept, &show).await,
+        Sessions::Answer(reply) => post::answer(&kept, &reply).await,
+        Sessions::Send(send) => post::send(&kept, &send).await,
+        Sessions::Cancel { id } => post::cancel(&kept, &id).await,
         Sessions::Branch(branch) => branch::branch(&kept, &branch).await,
         Sessions::Export(export) => file::export(&kept, &export).await,
         Sessions::Import(import) => file::import(&kept, &import).await,

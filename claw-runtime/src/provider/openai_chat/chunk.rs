@@ -253,7 +253,8 @@ fn take_call(
     draft.bound_calls(calls);
 }
 
-pub(super) fn stop_reason(word: &str) -> StopReason {
+/// Returns what a word for the end means.
+pub(crate) fn stop_reason(word: &str) -> StopReason {
     match word {
         "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" => StopReason::Stop,
         "tool_calls" | "function_call" | "tool_use" => StopReason::ToolCalls,

@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use super::Quirks;
 use crate::dialect::Offer;
-use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
-use crate::provider::content::{is_object, result_text, text_of};
+use crate::message::{ContentBlock, Image, Message, Role, ToolCall};
+use crate::provider::content::{is_object, reasoning_of, result_text, text_of, with_mark};
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, ToolChoice};
 
 /// Who is asked.
-pub(super) type Peer<'a> = prefix::Peer<'a, Quirks>;
+pub(crate) type Peer<'a> = prefix::Peer<'a, Quirks>;
 
 /// Returns the request's body. What an earlier request of the session wrote of it is taken over; see [`prefix`].
-pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Bytes {
+pub(crate) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Bytes {
     let offer = request.tools.map(|tools| tools.offer(request.dialect));
     let fresh = || Body {
         out: Buffer::new(),
@@ -318,30 +318,8 @@ impl Body<'_> {
     }
 }
 
-fn reasoning_of(content: &[ContentBlock]) -> String {
-    let mut out = String::new();
-    for block in content {
-        if let ContentBlock::Reasoning { text } = block {
-            out.push_str(text);
-        }
-    }
-    out
-}
-
-/// Says that a call failed: this wire has no mark for it but words.
-fn with_mark<'r>(result: &ToolResult, mut text: Cow<'r, str>) -> Cow<'r, str> {
-    let says_so = ["error", "tool call to"].iter().any(|start| {
-        text.get(..start.len())
-            .is_some_and(|it| it.eq_ignore_ascii_case(start))
-    });
-    if result.is_error && !says_so {
-        text.to_mut().insert_str(0, "Error: ");
-    }
-    text
-}
-
 /// Returns the ids of the models in the answer to `GET /models`.
-pub(super) fn model_ids(body: &Value) -> Option<Vec<String>> {
+pub(crate) fn model_ids(body: &Value) -> Option<Vec<String>> {
     let list = match body {
         Value::Array(list) => list,
         body => body

@@ -10,7 +10,11 @@ mod encode;
 mod service;
 
 #[cfg(feature = "http")]
+pub(super) use encode::{Peer, encode, model_ids};
+#[cfg(feature = "http")]
 pub use service::OpenAiChat;
+
+pub(super) use chunk::stop_reason;
 
 use super::decode::{Decoder, Head};
 

@@ -7,8 +7,7 @@ use secrecy::SecretString;
 use super::encode::{Peer, encode, model_ids};
 use super::{Quirks, decoder};
 use crate::dialect::Dialect;
-use crate::provider::endpoint::{Endpoint, SetupError};
-use crate::provider::http::Timeouts;
+use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 
 /// A service that speaks OpenAI chat completions.
@@ -52,37 +51,11 @@ impl OpenAiChat {
         })
     }
 
-    /// Sends this header with every request; its value is treated as a secret.
-    ///
-    /// # Errors
-    ///
-    /// Fails when HTTP does not allow the name or the value.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, SetupError> {
-        self.endpoint = self.endpoint.header(name, value)?;
-        Ok(self)
-    }
+    endpoint::options!();
 
     /// Sets where the service departs from the common form.
     pub fn quirks(mut self, quirks: Quirks) -> Self {
         self.quirks = quirks;
-        self
-    }
-
-    /// Sets what the service's models can do; [`Capabilities::FULL`] without.
-    pub fn declare(mut self, capabilities: Capabilities) -> Self {
-        self.endpoint.capabilities = capabilities;
-        self
-    }
-
-    /// Sets what one model can do.
-    pub fn declare_model(mut self, model: impl Into<String>, capabilities: Capabilities) -> Self {
-        self.endpoint.of_models.insert(model.into(), capabilities);
-        self
-    }
-
-    /// Sets how long an answer may be silent.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.endpoint.timeouts = timeouts;
         self
     }
 

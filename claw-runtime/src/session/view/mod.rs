@@ -5,19 +5,27 @@
 //! come. So there is no repair pass that could be forgotten, and a session can always go on.
 //!
 //! Messages are only appended. The last one alone may still change: an open round fills in its answers, and what the
-//! user adds before the next request joins what was said before.
+//! user adds before the next request joins what was said before. Only a compaction and a step back change more, and they
+//! say so by events of their own.
 
+mod conversation;
+mod past;
 mod round;
+mod shorten;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+pub(crate) use conversation::Mark;
+use conversation::{Compaction, Conversation, Pins};
+use past::Kind;
 use round::Round;
 pub use round::{OpenCall, Started};
+pub(crate) use shorten::SHOWN;
 
 use crate::budget::Ledger;
-use crate::event::{Answer, EndReason, Event, Fact, ReAsk, TurnOutcome};
-use crate::message::{ContentBlock, Message, Role, Usage};
+use crate::event::{Answer, EndReason, Event, Fact, Purpose, ReAsk, TurnOutcome};
+use crate::message::{ContentBlock, Message, Role, Usage, text_of};
 
 /// What the model reads as the user's word where its own answer was cut off and goes on.
 const GO_ON: &str =
@@ -30,7 +38,12 @@ const NOTHING_SAID: &str = "[empty message]";
 /// A session as folded from its events; a pure function of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    messages: Vec<Message>,
+    conversation: Conversation,
+    /// Events folded in.
+    seq: u64,
+    /// The event that began the turn, while one is open.
+    turn: Option<u64>,
+    pinned: BTreeSet<u64>,
     round: Option<Round>,
     in_flight: bool,
     re_ask: Option<ReAsk>,
@@ -40,6 +53,10 @@ pub struct View {
     call_ids: HashSet<String>,
     context: Option<(String, String)>,
     learnt: HashSet<(String, String, Fact)>,
+    /// By provider and model.
+    windows: HashMap<(String, String), u64>,
+    /// Digests of outputs that had to be cut, by call.
+    blobs: HashMap<String, String>,
     approved: HashSet<String>,
     always: HashSet<String>,
     unknown: HashSet<String>,
@@ -55,6 +72,12 @@ impl View {
     /// Folds one more event in.
     pub fn apply(&mut self, event: &Event) {
         self.ledger.apply(event);
+        self.seq += 1;
+        self.take(event);
+        self.conversation.mark(self.seq);
+    }
+
+    fn take(&mut self, event: &Event) {
         match event {
             Event::UserInput { key, content } => self.user_input(key, content),
             Event::ContextChanged { system, toolset } => {
@@ -65,8 +88,20 @@ impl View {
                 model,
                 fact,
             } => {
-                self.learnt.insert((provider.clone(), model.clone(), *fact));
+                let model = (provider.clone(), model.clone());
+                match fact {
+                    Fact::Window { tokens } => {
+                        self.windows.insert(model, *tokens);
+                    }
+                    fact => {
+                        self.learnt.insert((model.0, model.1, *fact));
+                    }
+                }
             }
+            Event::ModelRequest {
+                purpose: Purpose::Summary,
+                ..
+            } => {}
             Event::ModelRequest { round, re_ask, .. } => {
                 self.close_round();
                 self.flush();
@@ -75,12 +110,15 @@ impl View {
                 self.re_ask.clone_from(re_ask);
                 self.rounds = *round;
             }
-            Event::ModelFailed { .. } => self.in_flight = false,
-            Event::Assistant { content, usage, .. } => {
+            Event::ModelFailed { usage, .. } => {
                 self.in_flight = false;
                 if let Some(usage) = usage {
                     self.usage += *usage;
                 }
+            }
+            Event::Assistant { content, usage, .. } => {
+                self.in_flight = false;
+                self.spend(*usage);
                 self.close_round();
                 self.assistant(content);
             }
@@ -96,17 +134,27 @@ impl View {
                 digest,
             } => {
                 if let Some(round) = &mut self.round {
-                    round.started(&mut self.messages, call, *effect, *attempt, digest);
+                    round.started(
+                        &mut self.conversation.messages,
+                        call,
+                        *effect,
+                        *attempt,
+                        digest,
+                    );
                 }
             }
             Event::Outcome {
                 call,
                 status,
                 content,
+                blob,
                 ..
             } => {
                 let Some(round) = &mut self.round else { return };
-                round.answer(&mut self.messages, call, *status, content);
+                if let Some(blob) = blob.as_ref().filter(|_| round.open_call(call).is_some()) {
+                    self.blobs.insert(call.clone(), blob.clone());
+                }
+                round.answer(&mut self.conversation.messages, call, *status, content);
                 if round.is_answered() {
                     self.close_round();
                 }
@@ -114,6 +162,32 @@ impl View {
             Event::TurnEnd { outcome, .. } => self.turn_end(outcome),
             Event::Spawned { parent, call, .. } => {
                 self.parent = Some((parent.clone(), call.clone()));
+            }
+            Event::Compacted {
+                through,
+                summary,
+                elided,
+                usage,
+                ..
+            } => {
+                self.spend(*usage);
+                let open = self.open_messages();
+                let compaction = Compaction {
+                    through: *through,
+                    summary: summary.as_deref(),
+                    elided,
+                };
+                let pins = Pins {
+                    pinned: &self.pinned,
+                    turn: self.turn,
+                    now: self.seq,
+                };
+                self.conversation.compact(compaction, pins, open);
+            }
+            Event::CompactionFailed { usage, .. } => self.spend(*usage),
+            Event::Undone { to } => self.undone(*to),
+            Event::Pinned { seq } => {
+                self.pinned.insert(*seq);
             }
             Event::Faulty { .. }
             | Event::WrapUp { .. }
@@ -128,28 +202,28 @@ impl View {
 
     /// Returns the conversation as the model sees it: every call answered exactly once, roles in legal order.
     pub fn messages(&self) -> &[Message] {
-        &self.messages
+        &self.conversation.messages
     }
 
-    /// Returns how many messages, from the first, stay as they are whatever happens next.
+    /// Returns how many messages, from the first, stay as they are until a compaction or a step back.
     pub fn settled(&self) -> usize {
-        self.messages.len().saturating_sub(1)
+        self.messages().len().saturating_sub(1)
     }
 
     /// Returns what the request that is under way sends: the conversation and, where the model is asked again, why.
     ///
     /// The addition belongs to that one request; it never enters the conversation.
     pub fn request_messages(&self) -> Cow<'_, [Message]> {
-        let last = self.messages.last().map(|message| message.role);
+        let last = self.messages().last().map(|message| message.role);
         let Some(ReAsk { said, fault }) = &self.re_ask else {
             if last != Some(Role::Assistant) {
-                return Cow::Borrowed(&self.messages);
+                return Cow::Borrowed(self.messages());
             }
-            let mut messages = self.messages.clone();
+            let mut messages = self.messages().to_vec();
             messages.push(Message::user(GO_ON));
             return Cow::Owned(messages);
         };
-        let mut messages = self.messages.clone();
+        let mut messages = self.messages().to_vec();
         if !said.trim().is_empty() && matches!(last, Some(Role::User | Role::Tool)) {
             messages.push(Message::assistant(vec![ContentBlock::text(said)]));
         }
@@ -169,6 +243,15 @@ impl View {
         self.learnt
             .iter()
             .any(|(p, m, f)| p == provider && m == model && *f == fact)
+    }
+
+    /// Returns how many tokens a model reads at most, when that was learnt.
+    pub fn window(&self, provider: &str, model: &str) -> Option<u64> {
+        if self.windows.is_empty() {
+            return None;
+        }
+        let known = (provider.to_owned(), model.to_owned());
+        self.windows.get(&known).copied()
     }
 
     /// Tells whether a person let `tool` run for the rest of the session, with these arguments or with any.
@@ -228,22 +311,124 @@ impl View {
         self.ended
     }
 
+    /// Returns the number of events folded in, which is the last one's seq.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Returns the conversation's tokens, estimated.
+    pub fn tokens(&self) -> u64 {
+        self.conversation.tokens()
+    }
+
+    /// Returns the conversation's tokens, estimated, once `event` is folded in, which is a compaction.
+    pub fn tokens_after(&self, event: &Event) -> u64 {
+        let Event::Compacted {
+            through,
+            summary,
+            elided,
+            ..
+        } = event
+        else {
+            return self.tokens();
+        };
+        let compaction = Compaction {
+            through: *through,
+            summary: summary.as_deref(),
+            elided,
+        };
+        self.conversation
+            .tokens_after(compaction, self.pins(), self.open_messages())
+    }
+
+    /// Returns where the messages come from, one for each.
+    pub(crate) fn marks(&self) -> &[Mark] {
+        self.conversation.marks()
+    }
+
+    /// Tells whether a turn has begun and not ended.
+    pub fn is_open(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Returns the digest of a call's whole output, where the conversation has it cut.
+    pub fn whole(&self, call: &str) -> Option<&str> {
+        self.blobs.get(call).map(String::as_str)
+    }
+
+    /// Returns the text of a call's result as it stands in the conversation.
+    pub fn result_text(&self, call: &str) -> Option<String> {
+        let messages = self.messages().iter().rev();
+        let mut blocks = messages.flat_map(|message| &message.content);
+        blocks.find_map(|block| match block {
+            ContentBlock::ToolResult(result) if result.call_id == call => {
+                Some(text_of(&result.content))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns what [`Event::Undone`] must say to take back the last turn, or the last compaction after it; `None` when
+    /// there is nothing to take back.
+    pub fn back(&self) -> Option<u64> {
+        self.conversation.back()
+    }
+
+    /// Returns what [`Event::Undone`] must say to take the last step back back; `None` when there was none, or something
+    /// was said since.
+    pub fn forth(&self) -> Option<u64> {
+        self.conversation.forth()
+    }
+
+    fn spend(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.usage += usage;
+        }
+    }
+
+    fn pins(&self) -> Pins<'_> {
+        Pins {
+            pinned: &self.pinned,
+            turn: self.turn,
+            now: self.seq,
+        }
+    }
+
+    /// Returns how many messages, from the last, an open round still fills.
+    fn open_messages(&self) -> usize {
+        2 * usize::from(self.round.is_some())
+    }
+
+    fn undone(&mut self, to: u64) {
+        self.close_round();
+        self.in_flight = false;
+        self.re_ask = None;
+        self.deferred.clear();
+        self.turn = None;
+        self.ended = true;
+        self.conversation.undo(to, self.seq);
+    }
+
     fn user_input(&mut self, key: &str, content: &[ContentBlock]) {
         if !self.keys.insert(key.to_owned()) {
             return;
         }
         self.ended = false;
+        if self.turn.is_none() {
+            self.turn = Some(self.seq);
+            self.conversation.begin(Kind::Whole, self.seq);
+        }
         let content = said_by_user(content);
         if self.in_flight || self.round.is_some() || !self.deferred.is_empty() {
             self.deferred.push(content);
         } else {
-            push_user(&mut self.messages, content);
+            push_user(&mut self.conversation.messages, content);
         }
     }
 
     fn flush(&mut self) {
         for content in std::mem::take(&mut self.deferred) {
-            push_user(&mut self.messages, content);
+            push_user(&mut self.conversation.messages, content);
         }
     }
 
@@ -266,18 +451,19 @@ impl View {
         }
         self.push_assistant(content);
         if !calls.is_empty() {
-            self.round = Some(Round::open(&mut self.messages, calls));
+            self.round = Some(Round::open(&mut self.conversation.messages, calls));
         }
     }
 
     fn push_assistant(&mut self, content: Vec<ContentBlock>) {
+        let messages = &mut self.conversation.messages;
         if !matches!(
-            self.messages.last().map(|message| message.role),
+            messages.last().map(|message| message.role),
             Some(Role::User | Role::Tool)
         ) {
-            self.messages.push(Message::user(GO_ON));
+            messages.push(Message::user(GO_ON));
         }
-        self.messages.push(Message::assistant(content));
+        messages.push(Message::assistant(content));
     }
 
     fn approval(&mut self, call: &str, digest: &str, answer: Answer) {
@@ -312,10 +498,11 @@ impl View {
             _ => outcome.text.trim(),
         };
         let waits = |message: &Message| message.role != Role::Assistant;
-        if !text.is_empty() && self.messages.last().is_some_and(waits) {
+        if !text.is_empty() && self.messages().last().is_some_and(waits) {
             self.push_assistant(vec![ContentBlock::text(text)]);
         }
         self.flush();
+        self.turn = None;
     }
 }
 
@@ -338,6 +525,11 @@ fn push_user(messages: &mut Vec<Message>, content: Vec<ContentBlock>) {
             content,
         }),
     }
+}
+
+/// Tells whether the view itself made up what stands for the user's word.
+fn is_made_up(content: &[ContentBlock]) -> bool {
+    matches!(content, [ContentBlock::Text { text }] if text == GO_ON)
 }
 
 /// Keeps what a user can say; calls and results in their name are not.

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::message::ToolResult;
 use crate::provider::prefix::Body as _;
 use crate::provider::{Capabilities, History, Kept};
 

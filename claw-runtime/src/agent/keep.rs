@@ -1,0 +1,113 @@
+//! What a session keeps beside its events: texts under their digests, before an event names them.
+
+use std::sync::Arc;
+
+use super::{Agent, AgentError, Inner};
+use crate::budget::Spent;
+use crate::dispatch::Finished;
+use crate::event::Event;
+use crate::message::ContentBlock;
+use crate::session::{Lease, StoreError, View};
+use crate::tool::{Outputs, ToolError};
+use crate::turn::Input;
+
+/// The tool that reads what is kept, where an agent has it.
+const READER: &str = "read_output";
+
+/// Keeps the system prompt and the tool definitions as blobs, before an event names their digests.
+pub(super) async fn keep_context(
+    agent: &Agent,
+    lease: &Lease,
+    view: &View,
+) -> Result<(), AgentError> {
+    let inner = &agent.inner;
+    let known = view.context();
+    if known.is_none_or(|(system, _)| system != crate::digest::of(inner.system.as_bytes())) {
+        inner.store.put_blob(lease, inner.system.as_bytes()).await?;
+    }
+    if known.is_none_or(|(_, toolset)| toolset != inner.tools.digest()) {
+        inner
+            .store
+            .put_blob(lease, inner.tools.definitions().as_bytes())
+            .await?;
+    }
+    Ok(())
+}
+
+/// Keeps the texts that a compaction puts aside, before the event that refers to them.
+pub(super) async fn keep_elided(
+    agent: &Inner,
+    lease: &Lease,
+    view: &View,
+    events: &[Event],
+) -> Result<(), StoreError> {
+    for event in events {
+        let Event::Compacted { elided, .. } = event else {
+            continue;
+        };
+        for elided in elided {
+            if view.whole(&elided.call).is_none()
+                && let Some(text) = view.result_text(&elided.call)
+            {
+                agent.store.put_blob(lease, text.as_bytes()).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
+/// what runs is not `Sync`, and a turn must be able to move between threads.
+pub(super) async fn keep(
+    agent: &Inner,
+    lease: &Lease,
+    finished: Finished,
+    spent: Option<Spent>,
+) -> Input {
+    let Finished {
+        call,
+        status,
+        mut content,
+        whole,
+        progress,
+    } = finished;
+    let blob = match whole {
+        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
+            Ok(digest) => {
+                if agent.tools.get(READER).is_some() {
+                    content.push(ContentBlock::text(format!(
+                        "\n[`{READER}` gives any part of the whole, by its digest {digest}]"
+                    )));
+                }
+                Some(digest)
+            }
+            Err(error) => {
+                tracing::warn!(%error, call, "the whole output of a call was not kept");
+                None
+            }
+        },
+        None => None,
+    };
+    Input::Outcome {
+        call,
+        status,
+        content,
+        blob,
+        progress,
+        spent,
+    }
+}
+
+/// Lets a call read what its own session keeps.
+pub(super) fn outputs(agent: &Inner, lease: &Lease) -> Outputs {
+    let (store, session) = (agent.store.clone(), lease.session.clone());
+    Arc::new(move |digest| {
+        let (store, session) = (store.clone(), session.clone());
+        Box::pin(async move {
+            store.blob(&session, &digest).await.map_err(|error| {
+                tracing::warn!(%error, session, "an output could not be read");
+                ToolError::new("the session's store could not be read; try again later")
+            })
+        })
+    })
+}

@@ -1,0 +1,41 @@
+//! Gemini `generateContent`: contents of parts, signatures that go back on the part they came with.
+
+mod chunk;
+#[cfg(feature = "http")]
+mod encode;
+#[cfg(feature = "http")]
+mod service;
+
+#[cfg(feature = "http")]
+pub use service::Gemini;
+
+use super::decode::{Decoder, Head};
+
+/// Returns a decoder for one answer of `model` at `provider`.
+pub fn decoder(provider: &str, model: &str, head: Head) -> Decoder {
+    Decoder::new(Box::new(chunk::Chunks::default()), provider, model, head)
+}
+
+/// What is asked for beside the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the model's thoughts are sent, in summary. Models that do not think refuse the question.
+    pub thoughts: bool,
+    /// The name of the [dialect](crate::dialect) its tools are lowered to: `gemini`, or `gemini-parameters` for the older
+    /// field.
+    pub dialect: &'static str,
+}
+
+impl Options {
+    /// What every model takes.
+    pub const COMMON: Self = Self {
+        thoughts: false,
+        dialect: "gemini",
+    };
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::COMMON
+    }
+}

@@ -1,0 +1,139 @@
+//! One line of an answer.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::message::{StopReason, Usage};
+use crate::provider::DeltaSink;
+use crate::provider::calls::{Arguments, CallPiece};
+use crate::provider::decode::{Format, Framing};
+use crate::provider::draft::Draft;
+use crate::provider::lenient::{few, number, text};
+
+/// Reads the lines of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    /// How many calls there are. Every one is sent once and whole, under an index that may be that of another.
+    calls: u64,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    message: Option<Said<'a>>,
+    #[serde(default)]
+    done: Option<bool>,
+    #[serde(borrow, default)]
+    done_reason: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    prompt_eval_count: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    eval_count: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "few")]
+    tool_calls: Option<Vec<Option<Call<'a>>>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Format for Chunks {
+    fn name(&self) -> &'static str {
+        "an Ollama answer"
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+
+    fn document(
+        &mut self,
+        json: &str,
+        whole: bool,
+        draft: &mut Draft,
+        sink: &mut dyn DeltaSink,
+    ) -> bool {
+        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
+            return draft.complain(json, whole);
+        };
+        if chunk.error.is_some() && draft.complain(json, whole) {
+            return true;
+        }
+        if chunk.message.is_none() && chunk.done.is_none() {
+            return draft.complain(json, whole) || !whole;
+        }
+        if let Some(said) = chunk.message {
+            draft.reasoning(&text(said.thinking), sink);
+            draft.text(&text(said.content), sink);
+            for call in said.tool_calls.into_iter().flatten().flatten() {
+                self.call(call, draft, sink);
+            }
+        }
+        if chunk.done == Some(true) {
+            let (input, output) = (number(chunk.prompt_eval_count), number(chunk.eval_count));
+            if input.is_some() || output.is_some() {
+                // A prompt that was cached as a whole is not counted.
+                let bounded = |count: Option<u64>| count.unwrap_or(0).min(1 << 40);
+                draft.assembler.usage(Usage {
+                    input_tokens: bounded(input),
+                    output_tokens: bounded(output),
+                    ..Usage::default()
+                });
+            }
+            draft
+                .assembler
+                .stop(match text(chunk.done_reason).as_ref() {
+                    "stop" | "load" | "unload" | "" => StopReason::Stop,
+                    "length" => StopReason::Length,
+                    other => StopReason::Other(other.chars().take(64).collect()),
+                });
+            draft.advance();
+            draft.end();
+        }
+        true
+    }
+}
+
+impl Chunks {
+    fn call(&mut self, call: Call<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
+        let (name, arguments) = call
+            .function
+            .map_or((None, None), |it| (it.name, it.arguments));
+        let (id, name, said) = (text(call.id), text(name), text(arguments));
+        let piece = CallPiece {
+            index: Some(self.calls),
+            id: &id,
+            name: &name,
+            arguments: match arguments {
+                Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
+                _ => Arguments::Whole(&said),
+            },
+        };
+        self.calls += 1;
+        draft.advance();
+        let calls = draft.assembler.call(piece, sink);
+        draft.bound_calls(calls);
+    }
+}

@@ -1,0 +1,249 @@
+//! A [`Request`] to the JSON of `/api/chat`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::dialect::Offer;
+use crate::message::{ContentBlock, Message, Role, ToolCall};
+use crate::provider::Request;
+use crate::provider::content::{
+    image_data, is_object, reasoning_of, result_text, text_of, with_mark,
+};
+use crate::provider::prefix::{self, Buffer};
+
+/// Who is asked. `quirks` is the context window, in tokens.
+pub(super) type Peer<'a> = prefix::Peer<'a, Option<u64>>;
+
+/// Returns the request's body. What an earlier request of the session wrote of it is taken over; see [`prefix`].
+pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Bytes {
+    let offer = request.tools.map(|tools| tools.offer(request.dialect));
+    let fresh = || Body {
+        out: Buffer::new(),
+        request,
+        stream,
+        peer,
+        offer: offer.clone(),
+    };
+    prefix::encode(request, &peer, offer.as_ref(), usize::MAX, fresh)
+}
+
+struct Body<'a> {
+    out: Buffer,
+    request: &'a Request<'a>,
+    stream: bool,
+    peer: Peer<'a>,
+    offer: Option<Arc<Offer>>,
+}
+
+impl prefix::Body for Body<'_> {
+    fn buffer(&mut self) -> &mut Buffer {
+        &mut self.out
+    }
+
+    fn begin(&mut self) {
+        self.out.raw("{\"model\":");
+        self.out.string(self.request.model);
+        self.tools();
+        self.out.raw(",\"messages\":[");
+        if !self.request.system.is_empty() {
+            self.begin_message("system", self.request.system);
+            self.out.raw("}");
+        }
+    }
+
+    fn messages(&mut self, messages: &[Message]) {
+        for message in messages {
+            match message.role {
+                Role::System => {
+                    self.begin_message("system", &text_of(&message.content, false));
+                    self.out.raw("}");
+                }
+                Role::User => self.user(&message.content),
+                Role::Assistant => self.assistant(message),
+                Role::Tool => self.results(&message.content),
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        // Left out, the service streams.
+        self.out.raw("],\"stream\":");
+        self.out.value(&self.stream);
+        self.options();
+        self.out.raw("}");
+    }
+}
+
+impl Body<'_> {
+    fn tools(&mut self) {
+        let Some(offer) = self.offer.clone().filter(|offer| offer.iter().len() > 0) else {
+            return;
+        };
+        self.out.raw(",\"tools\":[");
+        for (at, offered) in offer.iter().enumerate() {
+            if at > 0 {
+                self.out.raw(",");
+            }
+            self.out
+                .raw("{\"type\":\"function\",\"function\":{\"name\":");
+            self.out.string(&offered.name);
+            self.out.raw(",\"description\":");
+            self.out.string(&offered.tool.spec().description);
+            self.out.raw(",\"parameters\":");
+            self.out.raw(&offered.lowered.schema);
+            self.out.raw("}}");
+        }
+        self.out.raw("]");
+    }
+
+    /// Writes the options. A prompt longer than the window would lose its front without a word, and the window is small
+    /// unless it is set.
+    fn options(&mut self) {
+        let mut options = Vec::new();
+        if let Some(window) = self.peer.quirks {
+            options.push(format!("\"num_ctx\":{window}"));
+        }
+        if let Some(most) = self.request.max_output_tokens {
+            options.push(format!("\"num_predict\":{most}"));
+        }
+        let has_options = !options.is_empty() || !self.request.stop.is_empty();
+        if !has_options {
+            return;
+        }
+        self.out.raw(",\"options\":{");
+        self.out.raw(&options.join(","));
+        if !self.request.stop.is_empty() {
+            self.out.raw(if options.is_empty() {
+                "\"stop\":"
+            } else {
+                ",\"stop\":"
+            });
+            self.out.value(self.request.stop);
+        }
+        self.out.raw("}");
+    }
+
+    fn begin_message(&mut self, role: &str, text: &str) {
+        self.out.next_message();
+        self.out.raw("{\"role\":\"");
+        self.out.raw(role);
+        self.out.raw("\",\"content\":");
+        self.out.string(text);
+    }
+
+    fn user(&mut self, content: &[ContentBlock]) {
+        let takes_images = self.peer.capabilities.vision;
+        let mut text = text_of(content, takes_images);
+        let images = content.iter().filter_map(|block| match block {
+            ContentBlock::Image(image) if takes_images => Some(image),
+            _ => None,
+        });
+        let (mut inline, mut linked) = (Vec::new(), 0);
+        for image in images {
+            match image_data(image) {
+                Some((_, base64)) => inline.push(base64),
+                None => linked += 1,
+            }
+        }
+        if linked > 0 {
+            text.to_mut()
+                .push_str("[image left out: this service takes images by value only]");
+        }
+        self.begin_message("user", &text);
+        if !inline.is_empty() {
+            self.out.raw(",\"images\":");
+            self.out.value(&inline);
+        }
+        self.out.raw("}");
+    }
+
+    fn assistant(&mut self, message: &Message) {
+        let text = text_of(&message.content, true);
+        let has_calls = message.calls().next().is_some();
+        if text.is_empty() && !has_calls {
+            return;
+        }
+        self.begin_message("assistant", &text);
+        if has_calls {
+            let reasoning = reasoning_of(&message.content);
+            if !reasoning.is_empty() {
+                // Why it made the calls, while their results are still new to it.
+                self.out.raw(",\"thinking\":");
+                self.out.string(&reasoning);
+            }
+            self.out.raw(",\"tool_calls\":[");
+            for (at, call) in message.calls().enumerate() {
+                if at > 0 {
+                    self.out.raw(",");
+                }
+                self.call(at, call);
+            }
+            self.out.raw("]");
+        }
+        self.out.raw("}");
+    }
+
+    fn call(&mut self, at: usize, call: &ToolCall) {
+        self.out.raw("{\"id\":");
+        self.out.string(&call.id);
+        self.out
+            .raw(&format!(",\"function\":{{\"index\":{at},\"name\":"));
+        let offer = self.offer.clone();
+        let (name, arguments) = match &offer {
+            Some(offer) => offer.encode(call),
+            None => (
+                self.wire_name(&call.name),
+                Cow::Borrowed(call.arguments.as_str()),
+            ),
+        };
+        self.out.string(&name);
+        self.out.raw(",\"arguments\":");
+        if is_object(&arguments) {
+            self.out.raw(&arguments);
+        } else {
+            let unreadable = serde_json::json!({ "unreadable_arguments": call.arguments });
+            self.out.value(&unreadable);
+        }
+        self.out.raw("}}");
+    }
+
+    fn wire_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        self.request.dialect.tool_names.wire(name)
+    }
+
+    /// Writes one message a result. Images follow as a user message, where every template looks for them.
+    fn results(&mut self, content: &[ContentBlock]) {
+        let mut images = Vec::new();
+        for block in content {
+            let ContentBlock::ToolResult(result) = block else {
+                continue;
+            };
+            let text = with_mark(result, result_text(result, self.peer.capabilities.vision));
+            self.begin_message("tool", &text);
+            self.out.raw(",\"tool_name\":");
+            let name = match &self.offer {
+                Some(offer) => offer.wire(&result.name),
+                None => self.wire_name(&result.name),
+            };
+            self.out.string(&name);
+            self.out.raw(",\"tool_call_id\":");
+            self.out.string(&result.call_id);
+            self.out.raw("}");
+            let of_result = result.content.iter();
+            images.extend(
+                of_result
+                    .filter(|block| matches!(block, ContentBlock::Image(_)))
+                    .cloned(),
+            );
+        }
+        if !images.is_empty() && self.peer.capabilities.vision {
+            images.insert(0, ContentBlock::text("Images of the tool results above:"));
+            self.user(&images);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! TLS as every client here speaks it: rustls with ring, the system's roots and Mozilla's, made when first needed.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::{ClientConfig, RootCertStore};
+
+/// Returns the settings that trust the system's roots and Mozilla's: reading them takes milliseconds, so once.
+pub(crate) fn config() -> ClientConfig {
+    static TLS: OnceLock<ClientConfig> = OnceLock::new();
+    TLS.get_or_init(|| trusting(public_roots())).clone()
+}
+
+/// Returns settings that trust nobody, for what is not encrypted: they cost nothing.
+pub(crate) fn trusting_nobody() -> ClientConfig {
+    trusting(RootCertStore::empty())
+}
+
+/// Returns settings that trust the public roots and those in a PEM file.
+#[cfg(feature = "postgres")]
+pub(crate) fn with_roots_of(pem: &std::path::Path) -> Result<ClientConfig, String> {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+
+    let mut roots = public_roots();
+    let certificates = CertificateDer::pem_file_iter(pem).map_err(|error| error.to_string())?;
+    let before = roots.len();
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if roots.len() == before {
+        return Err("there is no certificate in it".to_owned());
+    }
+    Ok(trusting(roots))
+}
+
+fn public_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    roots
+}
+
+fn trusting(roots: RootCertStore) -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring has the default protocol versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
