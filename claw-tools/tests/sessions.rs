@@ -11,7 +11,7 @@ use claw_runtime::message::{ContentBlock, Message, Role, StopReason, ToolCall, U
 use claw_runtime::provider::{Reply, Request, Scripted, ToolChoice};
 use claw_runtime::registry::Toolset;
 use claw_runtime::session::{MemoryStore, Query, SessionStore, journal};
-use claw_runtime::tool::{Effect, Spec, Tool, ToolContext, ToolOutput};
+use claw_runtime::tool::{Effect, Handler, Spec, Tool, ToolContext, ToolOutput};
 use claw_tools::sessions::session_spawn;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -51,7 +51,10 @@ fn is_first(request: &Request<'_>) -> bool {
 
 /// The results of the last round.
 fn results(messages: &[Message]) -> Vec<String> {
-    let last = messages.iter().rev().find(|message| message.role == Role::Tool);
+    let last = messages
+        .iter()
+        .rev()
+        .find(|message| message.role == Role::Tool);
     let blocks = last.map(|message| &message.content[..]).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| match block {
         ContentBlock::ToolResult(result) => Some(text_of(&result.content)),
@@ -66,12 +69,12 @@ where
 {
     let mut spec = Spec::new(name.into(), "A tool of the test.".into());
     spec.effect = effect;
-    let handler = move |ctx: &ToolContext, _| -> BoxFuture<'_, _> {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let handler: Handler = Arc::new(move |ctx, _| {
         let output = run(ctx);
         Box::pin(async { Ok(output.await) })
-    };
-    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    Arc::new(Tool::dynamic(spec, schema, Arc::new(handler)))
+    });
+    Arc::new(Tool::dynamic(spec, schema, handler))
 }
 
 fn look() -> Arc<Tool> {
@@ -110,7 +113,10 @@ async fn a_sub_agent_has_its_own_session_and_its_answer_is_the_outcome() {
         _ => says("It is three."),
     });
     let store = Arc::new(MemoryStore::new());
-    let agent = builder(&model, [look()]).store(store.clone()).build().unwrap();
+    let agent = builder(&model, [look()])
+        .store(store.clone())
+        .build()
+        .unwrap();
     let mut session = agent.session("s").await.unwrap();
     assert_eq!(session.run("Do it.").await.unwrap().text, "It is three.");
     assert_eq!(results(session.messages()), ["Three."]);
@@ -127,7 +133,10 @@ async fn a_sub_agent_has_its_own_session_and_its_answer_is_the_outcome() {
     assert_eq!(journal[0].event, begin);
     // It is given up, so that anybody may look at it.
     let all = store.sessions(&Query::default()).await.unwrap();
-    assert!(all.iter().any(|info| info.id == *child && info.owner.is_none()));
+    assert!(
+        all.iter()
+            .any(|info| info.id == *child && info.owner.is_none())
+    );
 }
 
 #[tokio::test]
@@ -177,7 +186,10 @@ async fn ten_side_by_side_spend_one_budget() {
     assert_eq!(sub_agents(&store).await.len(), 10);
     // 100 × 1 + 2,000 × 20 is one request; all of them are in the journals of eleven sessions.
     let one = 40_100;
-    let asked = model.requests().iter().filter_map(|request| request.max_output_tokens);
+    let requests = model.requests();
+    let asked = requests
+        .iter()
+        .filter_map(|request| request.max_output_tokens);
     let paid: u64 = asked.map(|output| 100 + output * 20).sum();
     let spent = session.view().unwrap().ledger().spent();
     assert_eq!(spent.cost, paid);
@@ -197,8 +209,18 @@ async fn the_last_depth_has_no_spawn_and_a_deeper_call_is_refused() {
     let agent = builder(&model, []).build().unwrap();
     let mut session = agent.session("s").await.unwrap();
     let outcome = session.run("0.").await.unwrap();
-    assert!(outcome.text.starts_with("0: 1: 2: There is no tool `session_spawn`"), "{}", outcome.text);
-    let mut offered: Vec<_> = model.requests().into_iter().map(|request| request.tools).collect();
+    assert!(
+        outcome
+            .text
+            .starts_with("0: 1: 2: There is no tool `session_spawn`"),
+        "{}",
+        outcome.text
+    );
+    let mut offered: Vec<_> = model
+        .requests()
+        .into_iter()
+        .map(|request| request.tools)
+        .collect();
     offered.dedup();
     let with = Some(vec!["session_spawn".to_owned()]);
     assert_eq!(offered, [with.clone(), None, with]);
@@ -224,7 +246,10 @@ async fn a_cancel_passes_down_and_both_journals_are_whole() {
         _ => calls([("hang", json!({}))]),
     });
     let store = Arc::new(MemoryStore::new());
-    let agent = builder(&model, [hang]).store(store.clone()).build().unwrap();
+    let agent = builder(&model, [hang])
+        .store(store.clone())
+        .build()
+        .unwrap();
     let mut session = agent.session("s").await.unwrap();
     let canceller = session.canceller();
     let (outcome, ()) = tokio::join!(session.run("Do it."), async {
@@ -260,7 +285,9 @@ async fn after_a_crash_the_call_finds_the_sub_agent_it_began() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = asked.clone();
     let model = model(move |request| {
-        log.lock().unwrap().push(format!("{} {}", task(request), request.messages.len()));
+        log.lock()
+            .unwrap()
+            .push(format!("{} {}", task(request), request.messages.len()));
         match (&*task(request), is_first(request)) {
             ("Do it.", true) => calls([spawn("Count.")]),
             ("Count.", true) => calls([("look", json!({}))]),
@@ -270,15 +297,26 @@ async fn after_a_crash_the_call_finds_the_sub_agent_it_began() {
     });
     let store = Arc::new(MemoryStore::new());
     let agent = |store: &Arc<MemoryStore>| {
-        builder(&model, [look()]).store(store.clone()).build().unwrap()
+        builder(&model, [look()])
+            .store(store.clone())
+            .build()
+            .unwrap()
     };
-    agent(&store).session("s").await.unwrap().run("Do it.").await.unwrap();
+    agent(&store)
+        .session("s")
+        .await
+        .unwrap()
+        .run("Do it.")
+        .await
+        .unwrap();
     let child = sub_agents(&store).await.remove(0);
-    let events = |id: &str| journal::load(&*store, id);
-    let parent = events("s").await.unwrap();
+    let parent = journal::load(&*store, "s").await.unwrap();
     let is_intent = |event: &Event| matches!(event, Event::Intent { .. });
-    let intent = parent.iter().position(|stored| is_intent(&stored.event)).unwrap();
-    let whole = events(&child).await.unwrap().len();
+    let intent = parent
+        .iter()
+        .position(|stored| is_intent(&stored.event))
+        .unwrap();
+    let whole = journal::load(&*store, &child).await.unwrap().len();
     // Cut after every event of the sub-agent, and before the first one.
     for cut in 0..=whole {
         asked.lock().unwrap().clear();
@@ -292,7 +330,9 @@ async fn after_a_crash_the_call_finds_the_sub_agent_it_began() {
         assert_eq!(sub_agents(&left).await, [child.clone()], "{cut}");
         let asked = asked.lock().unwrap().clone();
         let told: Vec<_> = journal::load(&*left, &child).await.unwrap();
-        let told = told.iter().filter(|stored| matches!(stored.event, Event::UserInput { .. }));
+        let told = told
+            .iter()
+            .filter(|stored| matches!(stored.event, Event::UserInput { .. }));
         assert_eq!(told.count(), 1, "{cut}");
         if cut == whole {
             assert_eq!(asked, ["Do it. 3"], "the sub-agent was done");
@@ -308,14 +348,26 @@ async fn a_program_that_starts_leaves_sub_agents_to_the_calls_that_began_them() 
         _ => says("It is three."),
     });
     let store = Arc::new(MemoryStore::new());
-    let agent = |store: &Arc<MemoryStore>| builder(&model, []).store(store.clone()).build().unwrap();
-    agent(&store).session("s").await.unwrap().run("Do it.").await.unwrap();
+    let agent =
+        |store: &Arc<MemoryStore>| builder(&model, []).store(store.clone()).build().unwrap();
+    agent(&store)
+        .session("s")
+        .await
+        .unwrap()
+        .run("Do it.")
+        .await
+        .unwrap();
     let child = sub_agents(&store).await.remove(0);
     // The sub-agent was told its task, and then everything ended.
     let parent = journal::load(&*store, "s").await.unwrap();
-    let intent = parent.iter().position(|stored| matches!(stored.event, Event::Intent { .. }));
+    let intent = parent
+        .iter()
+        .position(|stored| matches!(stored.event, Event::Intent { .. }));
     let left = after_crash(&store, &[("s", intent.unwrap() + 1), (&child, 3)]).await;
-    let recovered = agent(&left).resume_all(4, |_| Some(Box::new(()))).await.unwrap();
+    let recovered = agent(&left)
+        .resume_all(4, |_| Some(Box::new(())))
+        .await
+        .unwrap();
     let recovered: Vec<_> = recovered
         .into_iter()
         .map(|it| (it.session, it.outcome.unwrap().text))
@@ -347,7 +399,10 @@ async fn a_sub_agents_questions_are_shown_at_the_root() {
         _ => says("Done."),
     });
     let asked = Arc::new(Asked::default());
-    let agent = builder(&model, [send]).approval(asked.clone()).build().unwrap();
+    let agent = builder(&model, [send])
+        .approval(asked.clone())
+        .build()
+        .unwrap();
     let mut session = agent.session("root").await.unwrap();
     assert_eq!(session.run("Do it.").await.unwrap().text, "Done.");
     let asked = asked.0.lock().unwrap().clone();
@@ -362,7 +417,10 @@ async fn tools_and_agents_are_named_and_wrong_names_are_answered() {
         ("Do it.", true) => calls([
             ("session_spawn", json!({"task": "One.", "tools": ["look"]})),
             ("session_spawn", json!({"task": "Two.", "tools": ["lok"]})),
-            ("session_spawn", json!({"task": "Three.", "agent": "special"})),
+            (
+                "session_spawn",
+                json!({"task": "Three.", "agent": "special"}),
+            ),
             ("session_spawn", json!({"task": "Four.", "agent": "specal"})),
             ("session_spawn", json!({"task": "Five.", "max_rounds": 1})),
         ]),
@@ -370,7 +428,10 @@ async fn tools_and_agents_are_named_and_wrong_names_are_answered() {
         ("One.", _) => says("Plain."),
         _ => says("Stopped."),
     });
-    let agent = builder(&model, [look()]).agent("special", special).build().unwrap();
+    let agent = builder(&model, [look()])
+        .agent("special", special)
+        .build()
+        .unwrap();
     let mut session = agent.session("s").await.unwrap();
     session.run("Do it.").await.unwrap();
     assert_eq!(
@@ -384,7 +445,10 @@ async fn tools_and_agents_are_named_and_wrong_names_are_answered() {
         ]
     );
     let requests = model.requests();
-    let one = requests.iter().find(|request| request.messages[0].text() == "One.").unwrap();
+    let one = requests
+        .iter()
+        .find(|request| request.messages[0].text() == "One.")
+        .unwrap();
     assert_eq!(one.tools, Some(vec!["look".to_owned()]));
 }
 

@@ -60,7 +60,10 @@ fn what_changes_the_world_says_so() {
         }
         assert_eq!(
             paths.is_empty(),
-            matches!(tool.name(), "exec" | "now" | "read_output" | "session_spawn"),
+            matches!(
+                tool.name(),
+                "exec" | "now" | "read_output" | "session_spawn"
+            ),
             "{}",
             tool.name()
         );
