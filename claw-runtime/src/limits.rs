@@ -116,6 +116,16 @@ impl Limits {
             .saturating_mul(round)
             .saturating_add(2)
     }
+
+    /// Returns the most calls one turn can start, each once unless its process ended meanwhile.
+    pub fn most_calls(&self) -> u64 {
+        u64::from(self.calls_per_turn)
+    }
+
+    /// Returns the most active time one turn can take before it is ended from outside the model.
+    pub fn most_active_time(&self) -> Duration {
+        self.active_time.saturating_add(self.wrap_up_time)
+    }
 }
 
 #[cfg(test)]

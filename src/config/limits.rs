@@ -61,6 +61,7 @@ limits! {
     idle_calls: u32,
     calls_per_tool: u32,
     poll_time: Span,
+    depth: u32,
     takeovers: u32,
     wrap_up_time: Span,
     retry_after: Span,

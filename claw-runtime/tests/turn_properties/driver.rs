@@ -53,6 +53,10 @@ pub(crate) struct World {
     pub(crate) cancel: Option<usize>,
     /// Before which inputs the user says more.
     pub(crate) posts: Vec<usize>,
+    /// What may be spent.
+    pub(crate) allowance: Allowance,
+    /// How much of the turn's time a call takes.
+    pub(crate) takes: Duration,
 }
 
 impl World {
@@ -69,6 +73,8 @@ impl World {
             append_fails: None,
             cancel: None,
             posts: Vec::new(),
+            allowance: Allowance::default(),
+            takes: Duration::ZERO,
         }
     }
 }
@@ -106,7 +112,7 @@ pub(crate) fn setup(world: &World) -> Setup {
                 })
             })
             .collect(),
-        allowance: Allowance::default(),
+        allowance: world.allowance.clone(),
         room: vec![
             Room {
                 window: None,
@@ -132,7 +138,14 @@ pub(crate) fn toolset() -> Toolset {
         let handler: Handler = Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) }));
         Arc::new(Tool::dynamic(spec, schema, handler))
     };
+    let wait = {
+        let mut spec = Spec::new("wait".into(), "A tool.".into());
+        (spec.effect, spec.poll) = (Effect::Read, true);
+        let handler: Handler = Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) }));
+        Arc::new(Tool::dynamic(spec, json!({"type": "object"}), handler))
+    };
     Toolset::new([
+        wait,
         tool("calc", Effect::Pure, false, &[]),
         tool("look", Effect::Read, false, &[]),
         tool("put", Effect::Idempotent, false, &[]),
@@ -385,6 +398,7 @@ impl Sim<'_> {
             .collect();
         if !ready.is_empty() {
             let (call, run) = self.running.remove(ready[pick_at % ready.len()]);
+            self.now += u64::try_from(self.world.takes.as_millis()).unwrap();
             return ended(call, run);
         }
         if !self.asks.is_empty() {

@@ -1,12 +1,14 @@
 //! The turn machine under adversarial models, tools, stores and users: properties, and the cases people report.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod bounds;
 mod driver;
 mod reports;
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use claw_runtime::budget::Allowance;
 use claw_runtime::event::{Answer, EndReason, Event, Status};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
@@ -241,6 +243,8 @@ fn world() -> impl Strategy<Value = World> {
             append_fails,
             cancel,
             posts,
+            allowance: Allowance::default(),
+            takes: Duration::ZERO,
         },
     )
 }
