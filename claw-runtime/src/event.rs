@@ -264,12 +264,18 @@ impl Event {
 
     /// Iterates over the digests of the blobs it refers to.
     pub fn blobs(&self) -> impl Iterator<Item = &str> {
-        let (first, second) = match self {
-            Self::ContextChanged { system, toolset } => (Some(system), Some(toolset)),
-            Self::Outcome { blob, .. } => (blob.as_ref(), None),
-            _ => (None, None),
+        let (named, elided): (_, &[Elided]) = match self {
+            Self::ContextChanged { system, toolset } => ([Some(system), Some(toolset)], &[]),
+            Self::Outcome { blob, .. } => ([blob.as_ref(), None], &[]),
+            Self::Compacted { elided, .. } => ([None, None], elided),
+            _ => ([None, None], &[]),
         };
-        first.into_iter().chain(second).map(String::as_str)
+        let elided = elided.iter().map(|elided| &elided.digest);
+        named
+            .into_iter()
+            .flatten()
+            .chain(elided)
+            .map(String::as_str)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use claw_runtime::agent::{Agent, Session};
+use claw_runtime::agent::{Agent, Compaction, Session};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 
@@ -22,6 +22,7 @@ use super::{store, text, tools};
 use crate::program::Program;
 use claw_runtime::message::{Role, text_of};
 use claw_runtime::nearest::nearest;
+use claw_runtime::session::View;
 
 /// The longest line taken from a pipe.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -33,6 +34,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "/model",
         "show the models, or go on with another: /model NAME",
     ),
+    ("/undo", "take the last turn or compaction back"),
+    ("/redo", "bring back what was taken back"),
+    ("/compact", "have the older part summarised now"),
+    ("/usage", "show what the session has used"),
     ("/session", "show which session this is"),
     ("/clear", "begin a new session; this one stays kept"),
     ("/exit", "leave (also Ctrl-D)"),
@@ -124,7 +129,7 @@ impl Chat {
                     let leave = match command(line) {
                         Some(("/exit" | "/quit", _)) => return Ok(self.last_or_ok(lines)),
                         Some((command, rest)) => {
-                            self.command(command, rest).await?;
+                            self.command(command, rest, signals).await?;
                             None
                         }
                         None => self.turn(line, signals, lines.on_terminal()).await?,
@@ -186,7 +191,40 @@ impl Chat {
         })
     }
 
-    async fn command(&mut self, command: &str, rest: &str) -> Result<(), Failure> {
+    async fn compact(&mut self, signals: &mut Signals) -> Result<(), Failure> {
+        let attempts = self.setup.limits.attempts;
+        let mut show = Show::new(&mut self.screen, self.agent.tools(), attempts);
+        let canceller = self.session.canceller();
+        let (result, _) = signals
+            .watch(&canceller, self.session.compact(&mut show))
+            .await;
+        show.close()?;
+        let text = match result.transpose()? {
+            Some(Compaction::Shorter { before, after }) => {
+                format!("from about {before} to about {after} tokens; `/undo` takes it back")
+            }
+            Some(Compaction::Failed { message }) => format!("it stays as it was: {message}"),
+            _ => "there is nothing to make shorter".to_owned(),
+        };
+        self.screen.note(DIM, &text);
+        Ok(())
+    }
+
+    fn usage(&mut self) {
+        let usage = self.session.view().map(View::usage).unwrap_or_default();
+        let line = format!(
+            "{} tokens in ({} of them cached), {} out ({} of them reasoning)\n",
+            usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens
+        );
+        self.screen.answer(&line);
+    }
+
+    async fn command(
+        &mut self,
+        command: &str,
+        rest: &str,
+        signals: &mut Signals,
+    ) -> Result<(), Failure> {
         match command {
             "/help" => {
                 for (name, about) in COMMANDS {
@@ -200,18 +238,28 @@ impl Chat {
             "/model" => self.model(rest).await?,
             "/session" => {
                 let line = format!(
-                    "{}: {} messages, {} tokens in, {} out\n",
+                    "{}: {} messages\n",
                     self.session.id(),
-                    self.session.messages().len(),
-                    self.session
-                        .view()
-                        .map_or(0, |view| view.usage().input_tokens),
-                    self.session
-                        .view()
-                        .map_or(0, |view| view.usage().output_tokens),
+                    self.session.messages().len()
                 );
                 self.screen.answer(&line);
             }
+            "/usage" => self.usage(),
+            "/undo" => {
+                let text = match self.session.undo().await? {
+                    true => "taken back; what its calls did is done",
+                    false => "there is nothing to take back",
+                };
+                self.screen.note(DIM, text);
+            }
+            "/redo" => {
+                let text = match self.session.redo().await? {
+                    true => "brought back",
+                    false => "nothing was taken back last",
+                };
+                self.screen.note(DIM, text);
+            }
+            "/compact" => self.compact(signals).await?,
             "/clear" => {
                 self.session = self.agent.session(&store::new_id()).await?;
                 let id = self.session.id();

@@ -11,6 +11,8 @@ use super::args::Args;
 use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::setup::{Setup, linked};
+#[cfg(feature = "sqlite")]
+use super::store;
 use super::terminal::{ASK, BAD, GOOD, Screen};
 use super::{text, unlinked};
 use crate::config::{Sources, load};
@@ -30,6 +32,9 @@ pub(crate) async fn doctor(mut program: Program, args: &Args) -> Result<Exit, Fa
         );
         report.check("tools", tools(&program, &setup));
         report.unlinked();
+        if let Some(found) = sessions(&program, &setup).await {
+            report.check("sessions", found);
+        }
         match model::choose(&setup.config, model).await {
             Ok(choice) => report.model(&setup, &choice).await,
             Err(failure) => report.check("model", Err(failure)),
@@ -192,6 +197,41 @@ fn protocol(setup: &Setup, choice: &Choice) -> String {
         None => format!("`providers.{}.protocol` says so", choice.provider.name()),
     };
     format!("{how}; {whose}")
+}
+
+/// Reads all kept sessions and says what is wrong; `None` where none are kept.
+#[cfg(feature = "sqlite")]
+async fn sessions(program: &Program, setup: &Setup) -> Option<Result<String, Failure>> {
+    use crate::config::StoreKind;
+
+    if setup.config.sessions.store == Some(StoreKind::Memory) {
+        return None;
+    }
+    let path = store::file(&setup.config).ok()?;
+    if !path.exists() {
+        return Some(Ok(format!("none yet, in {}", path.display())));
+    }
+    let checked = async {
+        let store = store::sqlite(program.name, &setup.config).await?;
+        let found = store.check().await?;
+        let sessions = store::all(&store, program.name).await?;
+        let Some(first) = found.first() else {
+            return Ok(format!("{} whole, in {}", sessions.len(), path.display()));
+        };
+        let session = first.session.as_ref();
+        let of = session.map_or(String::new(), |id| format!("session `{id}`: "));
+        Err(
+            Failure::other(format!("{of}{} ({} in all)", first.message, found.len())).hint(
+                "copy the file and those beside it before anything else; `sessions verify` tells which sessions are whole",
+            ),
+        )
+    };
+    Some(checked.await)
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn sessions(_: &Program, _: &Setup) -> Option<Result<String, Failure>> {
+    None
 }
 
 fn looked_for(sources: &Sources) -> String {

@@ -60,6 +60,12 @@ impl<'a> Show<'a> {
         self.close()
     }
 
+    /// Shows what the user said, where nobody has just typed it.
+    pub(crate) fn said(&mut self, text: &str) {
+        self.screen.end_answer();
+        self.screen.note(DIM, &format!("› {}", text.trim()));
+    }
+
     /// Ends the last line, whatever it holds.
     pub(crate) fn close(self) -> std::io::Result<()> {
         self.screen.end_answer();

@@ -28,6 +28,15 @@ pub(crate) async fn open(
 /// Opens the store that outlives the program.
 #[cfg(feature = "sqlite")]
 pub(crate) async fn kept(program: &str, config: &Config) -> Result<Arc<dyn SessionStore>, Failure> {
+    Ok(Arc::new(sqlite(program, config).await?))
+}
+
+/// Opens the SQLite file.
+#[cfg(feature = "sqlite")]
+pub(crate) async fn sqlite(
+    program: &str,
+    config: &Config,
+) -> Result<claw_runtime::session::SqliteStore, Failure> {
     use claw_runtime::session::{Durability as D, SqliteOptions, SqliteStore};
 
     let mut options = SqliteOptions::new(program);
@@ -38,11 +47,10 @@ pub(crate) async fn kept(program: &str, config: &Config) -> Result<Arc<dyn Sessi
     };
     let path = file(config)?;
     let opened = tokio::task::spawn_blocking(move || SqliteStore::at(path, options)).await;
-    match opened.map_err(Failure::other)? {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(error) => Err(Failure::from(error)
-            .hint("`CLAW_SESSIONS_FILE` names another file; `--ephemeral` keeps nothing")),
-    }
+    opened.map_err(Failure::other)?.map_err(|error| {
+        Failure::from(error)
+            .hint("`CLAW_SESSIONS_FILE` names another file; `--ephemeral` keeps nothing")
+    })
 }
 
 /// Says that nothing outlives this program.

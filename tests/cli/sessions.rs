@@ -333,3 +333,118 @@ fn the_agent_cannot_touch_its_own_sessions() {
         out(&output)
     );
 }
+
+#[test]
+fn turns_are_taken_back_and_brought_again() {
+    let folder = tempdir().unwrap();
+    let service = Service::start(vec![says("one"), says("two"), says("three")]);
+    let output = service
+        .claw(folder.path())
+        .args(["chat", "--session", "u", "--no-stamp"])
+        .write_stdin("first\n/undo\n/undo\nsecond\n/usage\n")
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert!(
+        err(&output).contains("taken back; what its calls did is done"),
+        "{}",
+        err(&output)
+    );
+    assert!(
+        err(&output).contains("there is nothing to take back"),
+        "{}",
+        err(&output)
+    );
+    let sent = service.requests();
+    let last = sent[1]["messages"].as_array().unwrap().clone();
+    assert_eq!(last.len(), 2, "{last:?}");
+    assert_eq!(last[1]["content"], "second");
+
+    let output = sessions(folder.path(), &["undo", "u"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let output = sessions(folder.path(), &["undo", "u", "--redo"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let output = sessions(folder.path(), &["undo", "u", "--redo"]);
+    assert_eq!(code(&output), Some(1), "{}", err(&output));
+    let output = service
+        .claw(folder.path())
+        .args(["run", "--session", "u", "--no-stamp", "third"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let sent = service.requests();
+    let roles: Vec<_> = sent[2]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(roles, ["second", "two", "third"]);
+}
+
+#[test]
+fn doctor_says_whether_sessions_are_whole() {
+    let (folder, service) = worked();
+    let doctor = || service.claw(folder.path()).arg("doctor").output().unwrap();
+    assert!(
+        out(&doctor()).contains("1 whole, in "),
+        "{}",
+        out(&doctor())
+    );
+    let file = folder.path().join(".local/share/claw/sessions.db");
+    fs::write(
+        &file,
+        "no database, but long enough to look like one".repeat(100),
+    )
+    .unwrap();
+    let output = doctor();
+    assert!(out(&output).contains("✗ sessions"), "{}", out(&output));
+    assert_ne!(code(&output), Some(0));
+    // Everything else says so too, and nothing is written over.
+    let output = service
+        .claw(folder.path())
+        .args(["run", "hello"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(1), "{}", err(&output));
+    assert!(err(&output).contains("sessions.db"), "{}", err(&output));
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .starts_with("no database")
+    );
+}
+
+#[test]
+fn a_session_is_played_again_without_its_model_and_tools() {
+    let (folder, service) = worked();
+    fs::remove_file(folder.path().join("a.txt")).unwrap();
+    let asked = service.requests();
+    let output = sessions(folder.path(), &["replay", "work"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    assert_eq!(out(&output), "It says seven.\nYou asked what a.txt says.\n");
+    for part in [
+        "› what does a.txt say?",
+        "▸ read_file(path: \"a.txt\")",
+        "✓ read_file: ",
+    ] {
+        assert!(
+            err(&output).contains(part),
+            "{part} is missing in\n{}",
+            err(&output)
+        );
+    }
+    // The requests are those that were sent.
+    let output = sessions(folder.path(), &["replay", "work", "--requests"]);
+    let played: Vec<Value> = out(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(played.len(), 3);
+    for (played, asked) in played.iter().zip(&asked) {
+        let count = asked["messages"].as_array().unwrap().len() - 1;
+        assert_eq!(played["messages"].as_array().unwrap().len(), count);
+    }
+    assert_eq!(service.requests().len(), 3);
+}

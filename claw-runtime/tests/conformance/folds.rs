@@ -227,6 +227,10 @@ fn samples() -> Vec<Event> {
             expires_ms: 9,
         },
         Event::Resumed { takeover: 1 },
+        Event::Faulty { fault: text() },
+        Event::WrapUp {
+            reason: EndReason::Answered,
+        },
         Event::CancelRequested,
         Event::TurnEnd {
             outcome: TurnOutcome {

@@ -26,7 +26,7 @@ pub(crate) enum Sessions {
     },
     /// Begin a new session from some place of another
     Branch(Branch),
-    /// Take back the last turns; they stay in the journal
+    /// Take back the last turn, or the last compaction; it stays in the journal
     Undo(Undo),
     /// Write a session to a file, without loss
     Export(Export),
@@ -34,6 +34,8 @@ pub(crate) enum Sessions {
     Import(Import),
     /// Check that journals are whole, and what they hold
     Verify(Verify),
+    /// Play a session again from its journal: no model is asked, no tool is started
+    Replay(Replay),
     /// Delete sessions for good
     Delete(Delete),
 }
@@ -125,9 +127,12 @@ pub(crate) struct Undo {
     /// The session
     #[arg(default_value = "last")]
     pub(super) id: String,
-    /// How many turns
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) turns: u32,
+    /// How many
+    #[arg(long = "times", short = 'n', value_name = "N", default_value_t = 1)]
+    pub(super) steps: u32,
+    /// Bring back what was taken back last
+    #[arg(long)]
+    pub(super) redo: bool,
 }
 
 /// What `sessions export` takes.
@@ -158,6 +163,20 @@ pub(crate) struct Verify {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// What `sessions replay` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The session
+    #[arg(default_value = "last")]
+    pub(super) id: String,
+    /// In its own time, long pauses shortened
+    #[arg(long)]
+    pub(super) pace: bool,
+    /// Print what each request sent, one JSON object a line
+    #[arg(long, conflicts_with = "pace")]
+    pub(super) requests: bool,
 }
 
 /// What `sessions delete` takes.

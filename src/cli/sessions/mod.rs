@@ -6,6 +6,7 @@ mod delete;
 mod file;
 mod list;
 mod post;
+mod replay;
 mod resume;
 mod show;
 mod undo;
@@ -33,9 +34,6 @@ pub(crate) async fn sessions(
     if let Sessions::Resume(resume) = command {
         return resume::resume(program, args, &resume).await;
     }
-    if let Sessions::Undo(undo) = command {
-        return undo::undo(program, args, &undo).await;
-    }
     let kept = Kept::open(program.name, args).await?;
     match command {
         Sessions::List(list) => list::list(&kept, &list).await,
@@ -44,12 +42,14 @@ pub(crate) async fn sessions(
         Sessions::Send(send) => post::send(&kept, &send).await,
         Sessions::Cancel { id } => post::cancel(&kept, &id).await,
         Sessions::Branch(branch) => branch::branch(&kept, &branch).await,
+        Sessions::Undo(undo) => undo::undo(&kept, &undo).await,
         Sessions::Export(export) => file::export(&kept, &export).await,
         Sessions::Import(import) => file::import(&kept, &import).await,
         Sessions::Verify(verify) => verify::verify(&kept, &verify).await,
+        Sessions::Replay(replay) => replay::replay(&kept, &program, &replay).await,
         Sessions::Delete(delete) => delete::delete(&kept, &delete).await,
-        // Above: they need a model's settings.
-        Sessions::Resume(_) | Sessions::Undo(_) => Ok(Exit::Other),
+        // Above: it needs a model's settings.
+        Sessions::Resume(_) => Ok(Exit::Other),
     }
 }
 

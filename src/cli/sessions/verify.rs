@@ -1,6 +1,6 @@
 //! `sessions verify`: whether journals are whole.
 
-use claw_runtime::session::{SessionInfo, journal};
+use claw_runtime::session::{SessionInfo, View, check, journal};
 use serde_json::json;
 
 use super::args::Verify;
@@ -19,7 +19,7 @@ pub(super) async fn verify(kept: &Kept, verify: &Verify) -> Result<Exit, Failure
     let mut screen = Screen::new(false);
     let mut exit = Exit::Answered;
     for info in &sessions {
-        let (events, faults) = check(kept, info).await?;
+        let (events, faults) = faults(kept, info).await?;
         if !faults.is_empty() {
             exit = Exit::Found;
         }
@@ -39,9 +39,18 @@ pub(super) async fn verify(kept: &Kept, verify: &Verify) -> Result<Exit, Failure
 }
 
 /// Returns how many events can be read, and what is wrong.
-async fn check(kept: &Kept, info: &SessionInfo) -> Result<(u64, Vec<String>), Failure> {
+async fn faults(kept: &Kept, info: &SessionInfo) -> Result<(u64, Vec<String>), Failure> {
     let journal = journal::read(&*kept.store, &info.id).await?;
     let mut faults: Vec<String> = journal.fault.iter().map(ToString::to_string).collect();
+    let mut view = View::default();
+    for stored in &journal.events {
+        view.apply(&stored.event);
+        // No service would take it, now or ever: the session is stuck.
+        if let Err(fault) = check::conversation(view.messages()) {
+            faults.push(format!("after event {}: {fault}", stored.seq));
+            break;
+        }
+    }
     for digest in journal
         .events
         .iter()
