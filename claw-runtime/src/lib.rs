@@ -5,6 +5,7 @@
 extern crate self as claw;
 
 pub mod agent;
+pub mod budget;
 pub mod dialect;
 pub mod digest;
 mod dispatch;

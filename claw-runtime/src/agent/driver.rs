@@ -16,7 +16,10 @@ use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
+use super::meter::Meter;
+use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
+use crate::budget::{Allowance, Budget, Purse};
 use crate::dialect::{Dialect, Offer};
 use crate::dispatch::{self, Ended, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
@@ -28,7 +31,7 @@ use crate::provider::{
 };
 use crate::session::{Append, Barrier, Lease, StoreError, View};
 use crate::tokens;
-use crate::tool::{CallInfo, ToolContext, ValidArguments};
+use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Room, Setup, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
@@ -74,6 +77,7 @@ impl Agent {
             limits: inner.limits.clone(),
             coerce: inner.coerce,
             targets: self.targets(view),
+            allowance: self.allowance(view),
             room: self.rooms(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
@@ -81,9 +85,33 @@ impl Agent {
     }
 }
 
+impl Agent {
+    fn allowance(&self, view: &View) -> Allowance {
+        let inner = &self.inner;
+        let spending = &inner.spending;
+        let mut allowance = Allowance {
+            turn: spending.turn,
+            session: spending.session,
+            watched: !spending.shared.is_empty(),
+            prices: inner
+                .models
+                .iter()
+                .map(|model| inner.price(model))
+                .collect(),
+        };
+        if let Some(purse) = &inner.nest.purse {
+            // What the turn has spent before a crash is drawn already.
+            let left = purse.left().plus(view.ledger().turn());
+            allowance.turn = allowance.turn.within(left);
+            allowance.watched |= !left.is_unlimited();
+        }
+        allowance
+    }
+}
+
 /// A turn to drive, in a session whose last event is `head`.
 pub(super) struct Drive<'r> {
-    pub(super) agent: &'r Inner,
+    pub(super) agent: &'r Arc<Inner>,
     pub(super) lease: &'r Lease,
     pub(super) kept: &'r Kept,
     pub(super) turn: &'r mut Turn,
@@ -105,11 +133,13 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
         token,
     } = drive;
     let watch = Watch::new(observer);
+    let mut meter = Meter::default();
     let mut work = Work::new(agent, lease, kept, &watch, token, turn.active());
     work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
     work.ready.extend(first);
     loop {
         let Given { input, mut taken } = work.next().await;
+        meter.settle(agent, &input).await;
         let mut step = turn.step(work.clock.now(), input);
         loop {
             // What the turn makes nothing of leaves the inbox all the same.
@@ -150,6 +180,12 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
             step = turn.step(work.clock.now(), next);
         }
         for command in step.commands {
+            if let Command::Request { reserved, .. } = &command
+                && let Err(limit) = meter.hold(agent, *reserved).await
+            {
+                work.ready.push_back(Input::OverBudget { limit }.into());
+                continue;
+            }
             if let Some(outcome) = work.perform(turn, command) {
                 work.clean_up().await;
                 return (outcome, head);
@@ -163,7 +199,7 @@ type Line = (String, String);
 
 /// What is under way.
 struct Work<'r> {
-    agent: &'r Inner,
+    agent: &'r Arc<Inner>,
     lease: &'r Lease,
     kept: &'r Kept,
     watch: &'r Watch<'r>,
@@ -179,6 +215,9 @@ struct Work<'r> {
     live: bool,
     calls: FuturesUnordered<BoxFuture<'r, Ended>>,
     stops: HashMap<String, CancellationToken>,
+    /// What the calls may spend together, and what each has spent.
+    purse: Arc<Purse>,
+    slices: HashMap<String, Arc<Purse>>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
     progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
@@ -193,7 +232,7 @@ struct Work<'r> {
 
 impl<'r> Work<'r> {
     fn new(
-        agent: &'r Inner,
+        agent: &'r Arc<Inner>,
         lease: &'r Lease,
         kept: &'r Kept,
         watch: &'r Watch<'r>,
@@ -214,6 +253,11 @@ impl<'r> Work<'r> {
             live: false,
             calls: FuturesUnordered::new(),
             stops: HashMap::new(),
+            purse: Arc::new(match &agent.nest.purse {
+                Some(purse) => purse.slice(Budget::default()),
+                None => Purse::default(),
+            }),
+            slices: HashMap::new(),
             ask: None,
             progress: mpsc::channel(PROGRESS_LINES),
             ready: VecDeque::new(),
@@ -260,14 +304,21 @@ impl<'r> Work<'r> {
             Command::Request {
                 target,
                 tool_choice,
-            } => self.request(turn, &target, tool_choice),
+                max_output_tokens,
+                ..
+            } => self.request(turn, &target, tool_choice, max_output_tokens),
             Command::AbortRequest => self.request = None,
             Command::Run {
                 call,
                 tool,
                 arguments,
                 timeout,
-            } => self.run(call, &tool, arguments, timeout),
+            } => {
+                if self.calls.is_empty() {
+                    self.purse.refill(turn.left());
+                }
+                self.run(call, &tool, arguments, timeout);
+            }
             Command::Stop { call } => {
                 if let Some(stop) = self.stops.get(&call) {
                     stop.cancel();
@@ -324,7 +375,13 @@ impl<'r> Work<'r> {
         None
     }
 
-    fn request(&mut self, turn: &Turn, target: &Target, tool_choice: ToolChoice) {
+    fn request(
+        &mut self,
+        turn: &Turn,
+        target: &Target,
+        tool_choice: ToolChoice,
+        max_output_tokens: Option<u64>,
+    ) {
         let agent = self.agent;
         let model = agent
             .models
@@ -366,10 +423,6 @@ impl<'r> Work<'r> {
                 turn.request_messages(),
             ),
         };
-        let max_output_tokens = match &summary {
-            Some(summary) => Some(summary.max_output_tokens),
-            None => agent.limits.max_output_tokens,
-        };
         let request = Request {
             model: &model.name,
             system: &system,
@@ -398,6 +451,7 @@ impl<'r> Work<'r> {
                 content: vec![ContentBlock::text(text)],
                 blob: None,
                 progress: None,
+                spent: None,
             };
             return self.ready.push_back(not_started.into());
         }
@@ -421,6 +475,23 @@ impl<'r> Work<'r> {
         let stop = self.token.child_token();
         let lines = self.progress.0.clone();
         let id = call.clone();
+        let progress: Progress = Arc::new(move |line: &str| {
+            // A full queue drops the line: progress only informs.
+            let _ = lines.try_send((id.clone(), line.to_owned()));
+        });
+        let slice = Arc::new(self.purse.slice(Budget::default()));
+        self.slices.insert(call.clone(), slice.clone());
+        let caller = Caller {
+            agent: Agent {
+                inner: self.agent.clone(),
+            },
+            session: self.lease.session.clone(),
+            call: call.clone(),
+            tool: tool.name().to_owned(),
+            stop: stop.clone(),
+            purse: slice,
+            progress: progress.clone(),
+        };
         let ctx = ToolContext::new(CallInfo {
             session_id: self.lease.session.clone(),
             call_id: call.clone(),
@@ -428,10 +499,8 @@ impl<'r> Work<'r> {
             deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
-            progress: Some(Arc::new(move |line: &str| {
-                // A full queue drops the line: progress only informs.
-                let _ = lines.try_send((id.clone(), line.to_owned()));
-            })),
+            progress: Some(progress),
+            spawner: Some(Arc::new(caller)),
         });
         self.stops.insert(call.clone(), stop.clone());
         Some(Job {
@@ -481,7 +550,9 @@ impl<'r> Work<'r> {
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
                         self.stops.remove(&finished.call);
-                        return keep(self.agent, self.lease, finished).await.into();
+                        let slice = self.slices.remove(&finished.call);
+                        let spent = slice.map(|slice| slice.spent()).filter(|spent| !spent.is_nothing());
+                        return keep(self.agent, self.lease, finished, spent).await.into();
                     }
                     Ended::NotDone { call } => return Input::NotDone { call }.into(),
                 },

@@ -224,6 +224,7 @@ impl Fold {
                 tool_choice,
                 re_ask,
                 purpose: Purpose::Answer,
+                ..
             } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
             Event::ModelRequest { attempt, .. } => {
                 self.asking.attempt = *attempt;
@@ -341,6 +342,7 @@ impl Fold {
             // They change the view, or end the turn.
             Event::ContextChanged { .. }
             | Event::Learnt { .. }
+            | Event::Spawned { .. }
             | Event::Undone { .. }
             | Event::Pinned { .. }
             | Event::TurnEnd { .. } => {}
