@@ -160,15 +160,15 @@ impl Fold {
                 self.asking.attempt = *attempt;
                 self.summarising = true;
             }
-            Event::ModelFailed { .. } if self.summarising => {}
             Event::ModelFailed {
                 class,
                 message,
                 retry_ms,
                 usage,
             } => {
-                if let Some(usage) = usage {
-                    self.turn.usage += *usage;
+                self.spend(*usage);
+                if self.summarising {
+                    return;
                 }
                 self.since = match retry_ms {
                     Some(ms) => Since::Retry(Duration::from_millis(*ms)),
@@ -193,9 +193,7 @@ impl Fold {
                 usage,
                 ..
             } => {
-                if let Some(usage) = usage {
-                    self.turn.usage += *usage;
-                }
+                self.spend(*usage);
                 self.assistant(content, stop);
             }
             Event::Faulty { fault } => self.notice = Some(fault.clone()),
@@ -288,6 +286,10 @@ impl Fold {
 
     fn summarised(&mut self, usage: Option<Usage>) {
         self.summarising = false;
+        self.spend(usage);
+    }
+
+    fn spend(&mut self, usage: Option<Usage>) {
         if let Some(usage) = usage {
             self.turn.usage += usage;
         }

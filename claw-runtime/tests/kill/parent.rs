@@ -213,6 +213,7 @@ fn check_end(folder: &Path, script: &str) {
             session.run("Go.").await.unwrap();
             session.messages().to_vec()
         });
+        // The view also says where in the journal it stands, and a life more is two events more.
         assert_eq!(view.messages(), whole);
     }
 }

@@ -45,6 +45,37 @@ async fn what_is_made_is_the_users_alone() {
 }
 
 #[tokio::test]
+async fn what_is_deleted_is_not_in_the_file_any_more() {
+    let (_folder, path) = place();
+    let store = open(&path);
+    let lease = begin(&store, "s", 3).await;
+    begin(&store, "other", 3).await;
+    let mark = "correct horse battery staple ".repeat(300);
+    crate::append(
+        &store,
+        &lease,
+        3,
+        crate::said(&mark),
+        crate::Barrier::Durable,
+    )
+    .await
+    .unwrap();
+    store.put_blob(&lease, mark.as_bytes()).await.unwrap();
+    let holds = || {
+        let bytes = fs::read(&path).unwrap();
+        bytes
+            .windows(20)
+            .any(|bytes| bytes == &mark.as_bytes()[..20])
+    };
+    drop(store);
+    assert!(holds());
+    let store = open(&path);
+    store.delete("s").await.unwrap();
+    drop(store);
+    assert!(!holds());
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_database_is_left_alone() {
     let (_folder, path) = place();
     let text = "Dear diary, this is no database. ".repeat(200);

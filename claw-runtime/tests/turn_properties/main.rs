@@ -3,8 +3,15 @@
 
 mod crash;
 mod driver;
+mod history;
 mod lives;
 mod reports;
+mod shrink;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+#[cfg(feature = "http")]
+mod wire;
 
 use std::sync::LazyLock;
 use std::time::Duration;
