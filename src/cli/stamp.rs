@@ -8,6 +8,11 @@ pub(crate) fn stamped(text: &str, now: &Zoned) -> String {
     format!("[{}] {text}", now.strftime("%a %Y-%m-%d %H:%M %:z"))
 }
 
+/// Returns the name of a day, as what is spent on it is counted: `day 2026-02-28`.
+pub(crate) fn day(now: &Zoned) -> String {
+    format!("day {}", now.strftime("%Y-%m-%d"))
+}
+
 /// Returns the time in `zone`, or in the system's.
 pub(crate) fn now(zone: Option<&TimeZone>) -> Zoned {
     match zone {

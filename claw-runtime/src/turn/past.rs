@@ -155,6 +155,7 @@ impl Fold {
                 tool_choice,
                 re_ask,
                 purpose: Purpose::Answer,
+                ..
             } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
             Event::ModelRequest { attempt, .. } => {
                 self.asking.attempt = *attempt;
@@ -272,6 +273,7 @@ impl Fold {
             // They change the view, or end the turn.
             Event::ContextChanged { .. }
             | Event::Learnt { .. }
+            | Event::Spawned { .. }
             | Event::Undone { .. }
             | Event::Pinned { .. }
             | Event::TurnEnd { .. } => {}
