@@ -35,7 +35,7 @@ fn every_tool_is_linked_with_its_group_and_effect() {
             ("now", "time", Effect::Read),
             ("read_file", "fs", Effect::Read),
             ("read_many", "fs", Effect::Read),
-            ("read_output", "sessions", Effect::Read),
+            ("read_output", "output", Effect::Read),
             ("session_spawn", "sessions", Effect::Idempotent),
             ("write_file", "fs", Effect::Idempotent),
         ]
