@@ -18,6 +18,7 @@ use crate::tool::{
     Effect, Prepared, Reconcile, Reconciled, Tool, ToolContext, ToolError, ToolOutput,
     ValidArguments,
 };
+use crate::turn::stable;
 
 /// How long a stopped call may still take to clean up, for example to end a process tree.
 const GRACE: Duration = Duration::from_secs(2);
@@ -48,6 +49,8 @@ pub(crate) struct Finished {
     pub(crate) content: Vec<ContentBlock>,
     /// The whole text, where `content` had to be cut.
     pub(crate) whole: Option<String>,
+    /// What tells this outcome from another, where that is not what `content` says.
+    pub(crate) progress: Option<String>,
 }
 
 /// What came of a call that was run, or of asking its tool about one that had been.
@@ -107,11 +110,13 @@ pub(crate) async fn reconcile(job: Job) -> Ended {
     };
     tracing::info!(tool = tool.name(), ?status, "call reconciled");
     let (content, whole) = bounded(content, output_chars);
+    let progress = whole.as_deref().map(stable::fingerprint);
     Ended::Finished(Finished {
         call,
         status,
         content,
         whole,
+        progress,
     })
 }
 
@@ -164,6 +169,7 @@ async fn run_to_end(job: Job) -> Finished {
             status: Status::Refused,
             content: vec![ContentBlock::text(text)],
             whole: None,
+            progress: None,
         };
     }
     let name = tool.name().to_owned();
@@ -178,8 +184,12 @@ async fn run_to_end(job: Job) -> Finished {
         wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
     dropped.disarm();
+    let mut progress = None;
     let (status, content) = match end {
-        End::Returned(Ok(output)) => (Status::Ok, output.content),
+        End::Returned(Ok(output)) => {
+            progress = output.progress.map(|key| stable::short(&key));
+            (Status::Ok, output.content)
+        }
         End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
         End::Panicked => (
             Status::Panicked,
@@ -201,11 +211,14 @@ async fn run_to_end(job: Job) -> Finished {
         "call finished"
     );
     let (content, whole) = bounded(content, output_chars);
+    // What was cut out may be all that differs.
+    let progress = progress.or_else(|| whole.as_deref().map(stable::fingerprint));
     Finished {
         call,
         status,
         content,
         whole,
+        progress,
     }
 }
 

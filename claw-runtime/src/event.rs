@@ -136,6 +136,9 @@ pub enum Event {
         /// Digest of the whole output, where `content` had to be cut.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blob: Option<String>,
+        /// What the loop guard compares in place of the text; absent where that is the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        progress: Option<String>,
     },
     /// The loop guard spoke.
     Guard {

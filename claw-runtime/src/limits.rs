@@ -33,6 +33,13 @@ pub struct Limits {
     pub repeats_stopped: u32,
     /// Failing calls in a row, whatever they are, after which the turn wraps up.
     pub failures_in_row: u32,
+    /// Calls in a row, whatever they are, that bring nothing not seen in the turn and change nothing, after which the turn
+    /// wraps up. Waiting with a polling tool does not count.
+    pub idle_calls: u32,
+    /// Calls of one tool a turn; more are refused.
+    pub calls_per_tool: u32,
+    /// How long the same call of a polling tool may give the same before it counts as a repeat.
+    pub poll_time: Duration,
     /// How often a turn whose process died is taken over without getting any further before it is ended.
     pub takeovers: u32,
     /// How long the wrap-up may take; after that the answer is composed without the model.
@@ -72,6 +79,9 @@ impl Default for Limits {
             repeats_refused: 5,
             repeats_stopped: 7,
             failures_in_row: 10,
+            idle_calls: 48,
+            calls_per_tool: 100,
+            poll_time: Duration::from_secs(10 * 60),
             takeovers: 3,
             wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),

@@ -35,6 +35,7 @@ fn every_tool_is_linked_with_its_group_and_effect() {
             ("now", "time", Effect::Read),
             ("read_file", "fs", Effect::Read),
             ("read_many", "fs", Effect::Read),
+            ("read_output", "output", Effect::Read),
             ("write_file", "fs", Effect::Idempotent),
         ]
     );
@@ -58,7 +59,7 @@ fn what_changes_the_world_says_so() {
         }
         assert_eq!(
             paths.is_empty(),
-            matches!(tool.name(), "exec" | "now"),
+            matches!(tool.name(), "exec" | "now" | "read_output"),
             "{}",
             tool.name()
         );
@@ -121,6 +122,7 @@ async fn bad_arguments_are_answered_and_nothing_is_run() {
         ("read_file", "{}"),
         ("read_file", r#"{"path":"a","offset":0}"#),
         ("read_many", r#"{"paths":[]}"#),
+        ("read_output", r#"{"digest":"d","lines":0}"#),
         ("list_dir", r#"{"depth":11}"#),
         ("exec", r#"{"command":""}"#),
         ("exec", r#"{"command":"touch made","timeout_s":100000}"#),

@@ -34,6 +34,9 @@ use crate::turn::{Command, Input, Millis, Room, Setup, Turn};
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
 
+/// How long a turn looks at nothing but itself after it was woken for an empty inbox.
+const WOKEN: Duration = Duration::from_millis(200);
+
 impl Agent {
     /// Returns the room each model has for a conversation.
     fn rooms(&self, view: &View) -> Vec<Room> {
@@ -50,7 +53,7 @@ impl Agent {
         let models = inner.models.iter().zip(targets);
         models
             .map(|(model, target)| Room {
-                window: model.provider.window(&model.name),
+                window: model.provider.capabilities(&model.name).window,
                 prompt: match target.protocol {
                     Protocol::Prompt => prompted,
                     _ => native,
@@ -394,6 +397,7 @@ impl<'r> Work<'r> {
                 status: Status::NotStarted,
                 content: vec![ContentBlock::text(text)],
                 blob: None,
+                progress: None,
             };
             return self.ready.push_back(not_started.into());
         }
@@ -510,10 +514,18 @@ impl<'r> Work<'r> {
         };
         match read {
             Ok(entries) => {
+                let (store, lease) = (&self.agent.store, self.lease);
+                // A store may wake us for nothing, but not in a circle.
+                let in_vain = entries.is_empty();
+                self.posted = Some(Box::pin(async move {
+                    if in_vain {
+                        tokio::time::sleep(WOKEN).await;
+                    }
+                    store.posted(lease).await
+                }));
                 let last = entries.iter().flat_map(|given| &given.taken).max();
                 self.seen = last.copied().or(self.seen);
                 self.ready.extend(entries);
-                self.posted = Some(self.agent.store.posted(self.lease));
             }
             // Whoever owns the session now reads it.
             Err(error) => tracing::warn!(%error, "the inbox is not read any more"),

@@ -63,6 +63,7 @@ pub(super) async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> In
         status,
         mut content,
         whole,
+        progress,
     } = finished;
     let blob = match whole {
         Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
@@ -86,6 +87,7 @@ pub(super) async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> In
         status,
         content,
         blob,
+        progress,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Asking a person: one question at a time, each about exact arguments.
 
+use super::calls::Kept;
 use super::round::State;
 use super::secret::masked;
 use super::{Command, Phase, Turn};
@@ -75,7 +76,12 @@ impl Turn {
                 self.cover(at, answer);
             }
             Answer::Deny | Answer::Unanswered => {
-                self.answer(at, Status::Denied, vec![ContentBlock::text(denial)], None);
+                self.answer(
+                    at,
+                    Status::Denied,
+                    vec![ContentBlock::text(denial)],
+                    Kept::default(),
+                );
             }
         }
         self.advance();

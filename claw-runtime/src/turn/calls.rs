@@ -3,7 +3,7 @@
 use super::guard::Rung;
 use super::reply::{Reading, clip};
 use super::round::{Call, Round, State};
-use super::{Command, Phase, Turn};
+use super::{Command, Phase, Turn, stable};
 use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::tool::Effect;
@@ -50,7 +50,7 @@ impl Turn {
         };
         if let State::Answered { status, text } = &round.calls[at].state {
             let (status, text) = (*status, text.clone());
-            self.answer(at, status, vec![ContentBlock::text(text)], None);
+            self.answer(at, status, vec![ContentBlock::text(text)], Kept::default());
         }
     }
 
@@ -115,16 +115,18 @@ impl Turn {
         let Phase::Calling(round) = &self.phase else {
             return;
         };
-        let mut too_many = false;
+        let mut reached = None;
         for call in round.calls.iter().filter(|call| !call.excused) {
-            let failed = !matches!(call.state, State::Done(Status::Ok));
-            too_many |= self.guard.ended(failed, &self.setup.limits);
+            let State::Done(status) = call.state else {
+                continue;
+            };
+            let mark = call.run.as_ref().map(|run| run.mark);
+            let harmless = call.effect().is_harmless();
+            let limit = self.guard.ended(mark, status, harmless, &self.setup.limits);
+            reached = reached.or(limit);
         }
-        if too_many {
-            let limit = format!(
-                "{} failing calls in a row",
-                self.setup.limits.failures_in_row
-            );
+        self.guard.round_ended();
+        if let Some(limit) = reached {
             self.stop(EndReason::Limit { limit });
         }
         self.next_round();
@@ -136,7 +138,7 @@ impl Turn {
         id: &str,
         status: Status,
         content: Vec<ContentBlock>,
-        blob: Option<String>,
+        kept: Kept,
     ) {
         let Phase::Calling(round) = &self.phase else {
             return;
@@ -148,7 +150,7 @@ impl Turn {
             return;
         };
         let (status, content) = ended(round.calls[at].effect(), status, content);
-        self.answer(at, status, content, blob);
+        self.answer(at, status, content, kept);
         self.advance();
     }
 
@@ -178,7 +180,7 @@ impl Turn {
             } else {
                 (Status::NotStarted, text(format!("Not run: {why}.")))
             };
-            self.answer(at, status, content, None);
+            self.answer(at, status, content, Kept::default());
         }
     }
 
@@ -188,31 +190,34 @@ impl Turn {
         at: usize,
         status: Status,
         mut content: Vec<ContentBlock>,
-        blob: Option<String>,
+        kept: Kept,
     ) {
         let Phase::Calling(round) = &mut self.phase else {
             return;
         };
+        let Kept { blob, progress } = kept;
         let last = at + 1 == round.calls.len();
         let call = &mut round.calls[at];
         let ran = call.is_running();
         let mut notes = Vec::new();
-        let mut noted = false;
+        let mut noted = None;
         if let Some(run) = &call.run
             && status != Status::NotStarted
         {
-            let outcome = signature(status, &content, blob.as_deref());
-            noted = self.guard.settle(run.mark, outcome);
+            noted = self
+                .guard
+                .settle(run.mark, signature(status, &content, progress.as_deref()));
             if ran {
                 let told = run.arguments.notes().iter();
                 notes.extend(told.map(|note| format!("{NOTE}{}", clip(note, NOTE_CHARS))));
+                // A model that is only told of a fault may make the result up.
+                if status.is_error() && run.tool.spec().effect.is_harmless() {
+                    notes.push(format!("{NOTE}no data was obtained."));
+                }
             }
         }
-        if noted {
-            notes.push(format!(
-                "{NOTE}this call gave the same result before. Do something else, or answer with what you have."
-            ));
-        }
+        let spoke = noted.is_some();
+        notes.extend(noted.map(|note| format!("{NOTE}{note}")));
         if last && let Some(notice) = round.notice.take() {
             notes.push(format!("{ANOTHER}{notice}"));
         }
@@ -223,7 +228,7 @@ impl Turn {
         call.state = State::Done(status);
         self.tally.count(&call.name, status);
         let id = call.id.clone();
-        if noted {
+        if spoke {
             self.guard_spoke(&id, Rung::Note);
         }
         let event = Event::Outcome {
@@ -231,6 +236,7 @@ impl Turn {
             status,
             content,
             blob,
+            progress,
         };
         if firm {
             self.out.durable(event);
@@ -240,24 +246,35 @@ impl Turn {
     }
 }
 
+/// What is kept of an outcome beside what the model reads.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Digest of the whole output, where it had to be cut.
+    pub(super) blob: Option<String>,
+    /// What the loop guard compares in place of the text.
+    pub(super) progress: Option<String>,
+}
+
 /// Returns what the loop guard compares of an outcome.
-fn signature(status: Status, content: &[ContentBlock], blob: Option<&str>) -> String {
-    let mut outcome = format!("{status:?} {}", text_of(content));
-    outcome.push_str(blob.unwrap_or_default());
-    crate::digest::of(outcome.as_bytes())
+fn signature(status: Status, content: &[ContentBlock], progress: Option<&str>) -> String {
+    let gave = match progress {
+        Some(key) => key.to_owned(),
+        None => stable::fingerprint(&text_of(content)),
+    };
+    format!("{status:?} {gave}")
 }
 
 /// Returns the same of an outcome as journaled, where what the model must know besides stands in a block of its own.
 pub(super) fn journaled_signature(
     status: Status,
     content: &[ContentBlock],
-    blob: Option<&str>,
+    progress: Option<&str>,
 ) -> String {
     let content = match content.split_last() {
         Some((ContentBlock::Text { text }, before)) if is_notes(text) => before,
         _ => content,
     };
-    signature(status, content, blob)
+    signature(status, content, progress)
 }
 
 fn is_notes(text: &str) -> bool {

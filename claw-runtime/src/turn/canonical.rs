@@ -4,56 +4,111 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use super::{paths, stable};
+use crate::tool::Tool;
+
 /// Nesting below this is left as it is spelt: two spellings then count as two calls, which only asks once more.
 const DEPTH: u32 = 64;
 
 /// Returns the digest of a call. Key order, white space and escapes do not matter; numbers stay as they are spelt, for
 /// two of them may differ where a float would not show it.
 pub(super) fn digest(tool: &str, arguments: &str) -> String {
-    let mut text = String::with_capacity(tool.len() + 1 + arguments.len());
-    text.push_str(tool);
-    text.push('\n');
-    write(arguments.trim(), DEPTH, &mut text);
-    crate::digest::of(text.as_bytes())
+    let mut writer = Writer::new(tool, arguments);
+    writer.write(arguments.trim(), DEPTH);
+    crate::digest::of(writer.out.as_bytes())
 }
 
-fn write(json: &str, depth: u32, out: &mut String) {
-    let nested = depth > 0;
-    match json.as_bytes().first() {
-        Some(b'{') if nested => {
-            if let Ok(members) = members(json) {
-                out.push('{');
-                for (key, value) in members {
-                    string(&key, out);
-                    out.push(':');
-                    write(value.get(), depth - 1, out);
-                    out.push(',');
-                }
-                out.push('}');
-                return;
-            }
+/// Returns what is equal for calls that mean the same: as [`digest`], but `1.0` is `1`, and of paths that are declared as
+/// read or written `./a/` is `a`. Good enough to see a loop, not to let a call run.
+pub(super) fn signature(tool: &Tool, arguments: &str) -> String {
+    let spec = tool.spec();
+    let mut writer = Writer::new(tool.name(), arguments);
+    writer.loose = true;
+    writer.paths = [spec.reads, spec.writes];
+    writer.write(arguments.trim(), DEPTH);
+    stable::short(&writer.out)
+}
+
+struct Writer<'a> {
+    out: String,
+    /// Whether numbers are written by their value.
+    loose: bool,
+    /// Names of arguments that are paths.
+    paths: [&'a [&'a str]; 2],
+}
+
+impl Writer<'_> {
+    fn new(tool: &str, arguments: &str) -> Self {
+        let mut out = String::with_capacity(tool.len() + 1 + arguments.len());
+        out.push_str(tool);
+        out.push('\n');
+        Self {
+            out,
+            loose: false,
+            paths: [&[], &[]],
         }
-        Some(b'[') if nested => {
-            if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) {
-                out.push('[');
-                for item in items {
-                    write(item.get(), depth - 1, out);
-                    out.push(',');
-                }
-                out.push(']');
-                return;
-            }
-        }
-        // Without an escape a string has one spelling.
-        Some(b'"') if !json.contains('\\') => {}
-        Some(b'"') => {
-            if let Ok(text) = serde_json::from_str::<String>(json) {
-                return string(&text, out);
-            }
-        }
-        _ => {}
     }
-    out.push_str(json);
+
+    fn write(&mut self, json: &str, depth: u32) {
+        let nested = depth > 0;
+        match json.as_bytes().first() {
+            Some(b'{') if nested => {
+                if let Ok(members) = members(json) {
+                    self.out.push('{');
+                    for (key, value) in members {
+                        string(&key, &mut self.out);
+                        self.out.push(':');
+                        self.member(&key, value.get(), depth);
+                        self.out.push(',');
+                    }
+                    self.out.push('}');
+                    return;
+                }
+            }
+            Some(b'[') if nested => {
+                if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) {
+                    self.out.push('[');
+                    for item in items {
+                        self.write(item.get(), depth - 1);
+                        self.out.push(',');
+                    }
+                    self.out.push(']');
+                    return;
+                }
+            }
+            // Without an escape a string has one spelling.
+            Some(b'"') if !json.contains('\\') => {}
+            Some(b'"') => {
+                if let Ok(text) = serde_json::from_str::<String>(json) {
+                    return string(&text, &mut self.out);
+                }
+            }
+            Some(b'-' | b'0'..=b'9') if self.loose && json.contains(['.', 'e', 'E']) => {
+                if let Ok(number) = json.parse::<f64>() {
+                    return self.out.push_str(&number.to_string());
+                }
+            }
+            _ => {}
+        }
+        self.out.push_str(json);
+    }
+
+    /// Writes the value of a key; of the outermost object it may be a path.
+    fn member(&mut self, key: &str, value: &str, depth: u32) {
+        let is_path = depth == DEPTH && self.paths.iter().any(|names| names.contains(&key));
+        if is_path && let Ok(path) = serde_json::from_str::<String>(value) {
+            return string(&paths::plain(&path), &mut self.out);
+        }
+        if is_path && let Ok(paths) = serde_json::from_str::<Vec<String>>(value) {
+            self.out.push('[');
+            for path in paths {
+                string(&paths::plain(&path), &mut self.out);
+                self.out.push(',');
+            }
+            return self.out.push(']');
+        }
+        self.write(value, depth - 1);
+    }
 }
 
 /// Reads an object, refusing one that names a key twice: which value counts is the reader's choice, so it has no
@@ -93,7 +148,46 @@ fn string(text: &str, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::digest;
+    use std::sync::Arc;
+
+    use super::{digest, signature};
+    use crate::tool::{Spec, Tool, ToolOutput};
+
+    #[test]
+    fn what_means_the_same_has_one_signature() {
+        let mut spec = Spec::new("t".into(), "A tool.".into());
+        (spec.reads, spec.writes) = (&["from"], &["to"]);
+        let schema = serde_json::json!({"type": "object"});
+        let tool = Tool::dynamic(
+            spec,
+            schema,
+            Arc::new(|_, _| Box::pin(std::future::ready(Ok(ToolOutput::default())))),
+        );
+        let of = |arguments: &str| signature(&tool, arguments);
+        for (one, two) in [
+            (r#"{"n":1.0,"m":2}"#, r#"{ "m": 2, "n": 1 }"#),
+            (r#"{"n":[1e2,-0.50]}"#, r#"{"n":[100,-0.5]}"#),
+            (r#"{"from":"src/"}"#, r#"{"from":"./src"}"#),
+            (r#"{"to":["a//b/","/c"]}"#, r#"{"to":["a/b","/c/"]}"#),
+        ] {
+            assert_eq!(of(one), of(two), "{one} {two}");
+        }
+        for (one, two) in [
+            (r#"{"n":1.0}"#, r#"{"n":1.5}"#),
+            (r#"{"n":"1.0"}"#, r#"{"n":"1"}"#),
+            // Not declared as a path: a trailing slash may mean something.
+            (r#"{"url":"a/"}"#, r#"{"url":"a"}"#),
+            (r#"{"x":{"from":"a/"}}"#, r#"{"x":{"from":"a"}}"#),
+            (r#"{"from":"/a"}"#, r#"{"from":"a"}"#),
+            (r#"{"from":"a/../b"}"#, r#"{"from":"b"}"#),
+            (
+                r#"{"n":12345678901234567890123}"#,
+                r#"{"n":12345678901234567890124}"#,
+            ),
+        ] {
+            assert_ne!(of(one), of(two), "{one} {two}");
+        }
+    }
 
     #[test]
     fn spelling_does_not_matter() {

@@ -97,11 +97,18 @@ impl Turn {
     pub(super) fn wrap_up(&mut self, reason: EndReason) {
         self.stop(reason.clone());
         let reason = self.stop.take().unwrap_or(reason);
-        let fault = format!(
+        let mut fault = format!(
             "The turn ends here: {}. Do not call tools any more. Answer now from what you have: say what was done, what \
              was not, and why you stopped.",
             why(&reason)
         );
+        if let Some(failed) = self
+            .tally
+            .list("Calls that failed and gave nothing", |counts| counts.failed)
+        {
+            fault.push('\n');
+            fault.push_str(&failed);
+        }
         self.arm_active_time(self.setup.limits.wrap_up_time);
         self.phase = Phase::Asking(Asking::wrap_up(reason, fault));
         self.request();

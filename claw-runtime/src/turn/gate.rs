@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Turn;
 use super::canonical;
-use super::guard::Rung;
+use super::guard::{Mark, Proposal, Rung};
 use super::reply::{Asked, clip};
 use super::round::{Call, State};
 use crate::event::{EndReason, Event, GuardVerdict, Status, Verdict};
@@ -15,6 +15,9 @@ use crate::tool::{Approve, Tool, ValidArguments};
 
 /// Characters of a made-up tool name that the model is shown again.
 const NAME_CHARS: usize = 64;
+/// How the refusal of a faulty call begins: by this a fold of the journal tells it from that of a call that could run.
+pub(super) const FAULTY: &str = "Refused: this call failed the same way each time it was sent.";
+pub(super) const CUT_AGAIN: &str = "Refused: the output limit cut this call each time it was sent.";
 /// Tools named where none is near.
 const LISTED: usize = 20;
 
@@ -82,9 +85,12 @@ impl Turn {
             ),
             Rung::Refuse | Rung::Stop => (
                 Status::Refused,
-                "Refused: this call failed the same way each time it was sent. Do something else, or say what is \
-                 missing."
-                    .to_owned(),
+                match status {
+                    Status::Cut => {
+                        format!("{CUT_AGAIN} Send less at once, or say what is missing.")
+                    }
+                    _ => format!("{FAULTY} Do something else, or say what is missing."),
+                },
             ),
         };
         if rung == Rung::Stop {
@@ -97,18 +103,16 @@ impl Turn {
 
     fn rule(&mut self, call: ToolCall, tool: Arc<Tool>, arguments: ValidArguments) -> Call {
         let digest = canonical::digest(tool.name(), arguments.text());
-        let polls_since = tool.spec().poll.then_some(self.now);
-        let mark = self.guard.propose(&digest, polls_since, &self.setup.limits);
+        let mark = self.propose(&tool, &arguments);
         if mark.rung() >= Rung::Refuse {
             self.guard_spoke(&call.id, mark.rung());
             if mark.rung() == Rung::Stop {
                 self.stop(EndReason::Limit {
-                    limit: "the same calls again and again".to_owned(),
+                    limit: mark.limit(tool.name()),
                 });
             }
-            let text = "Refused: this call was made several times with the same result. Use what it gave, or do \
-                        something else.";
-            return Call::answered(call.id, call.name, Status::Refused, text.to_owned());
+            let text = mark.refusal(tool.name());
+            return Call::answered(call.id, call.name, Status::Refused, text);
         }
         let approve = tool.spec().approve.of(&call, arguments.text());
         let ruling = self.setup.policy.rule_as(&tool, approve);
@@ -147,6 +151,17 @@ impl Turn {
             }
         };
         Call::new(call.id, tool, arguments, digest, mark, state)
+    }
+
+    /// Tells the guard of a call that is about to be decided on.
+    pub(super) fn propose(&mut self, tool: &Tool, arguments: &ValidArguments) -> Mark {
+        let proposal = Proposal {
+            tool: tool.name(),
+            signature: &canonical::signature(tool, arguments.text()),
+            polls: tool.spec().poll,
+            now: self.now,
+        };
+        self.guard.propose(proposal, &self.setup.limits)
     }
 
     pub(super) fn guard_spoke(&mut self, call: &str, rung: Rung) {

@@ -19,12 +19,14 @@ mod reply;
 mod request;
 mod round;
 mod secret;
+pub(crate) mod stable;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use calls::Kept;
 pub use compact::{Room, SummaryRequest};
 use end::Tally;
 use guard::Guard;
@@ -207,7 +209,8 @@ impl Turn {
                 status,
                 content,
                 blob,
-            } => self.outcome(&call, status, content, blob),
+                progress,
+            } => self.outcome(&call, status, content, Kept { blob, progress }),
             Input::Approval {
                 call,
                 digest,
@@ -324,6 +327,8 @@ pub enum Input {
         content: Vec<ContentBlock>,
         /// Digest of the whole output, where it had to be cut.
         blob: Option<String>,
+        /// What the loop guard compares in place of the text: the tool's own key of what was reached.
+        progress: Option<String>,
     },
     /// A person answered, or nobody could be asked.
     Approval {

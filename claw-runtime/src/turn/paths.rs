@@ -59,6 +59,21 @@ fn collect(value: &Value, paths: &mut Vec<Vec<String>>) {
     }
 }
 
+/// Returns a path without what changes nothing: doubled and trailing slashes and `.` parts.
+pub(super) fn plain(path: &str) -> String {
+    let mut plain = String::with_capacity(path.len());
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if !plain.is_empty() || path.starts_with('/') {
+            plain.push('/');
+        }
+        plain.push_str(part);
+    }
+    if plain.is_empty() && path.starts_with('/') {
+        plain.push('/');
+    }
+    plain
+}
+
 /// Splits a path; links are not followed, for this only decides about order.
 fn parts(path: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();

@@ -195,6 +195,7 @@ fn samples() -> Vec<Event> {
                 is_error: false,
             })],
             blob: Some(digest()),
+            progress: None,
         },
         Event::Guard {
             call: call(),
@@ -250,6 +251,7 @@ fn event() -> impl Strategy<Value = Event> {
             status,
             content: vec![ContentBlock::text(text)],
             blob: None,
+            progress: None,
         },
         other => other,
     })

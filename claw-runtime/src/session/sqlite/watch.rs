@@ -1,7 +1,7 @@
 //! Who waits for an inbox, and what wakes them: posts of this host at once, those of other processes within 200 ms.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ impl Watch {
 }
 
 impl Look {
-    fn begin(path: &PathBuf) -> rusqlite::Result<Self> {
+    fn begin(path: &Path) -> rusqlite::Result<Self> {
         Ok(Self {
             conn: schema::reading(path)?,
             version: None,

@@ -143,6 +143,7 @@ impl View {
                 status,
                 content,
                 blob,
+                ..
             } => {
                 let Some(round) = &mut self.round else { return };
                 if let Some(blob) = blob.as_ref().filter(|_| round.open_call(call).is_some()) {
