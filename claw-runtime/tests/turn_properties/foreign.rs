@@ -1,5 +1,6 @@
 //! Journals that no turn of ours wrote: from a file somebody made up, with calls, places and numbers that cannot be.
 
+use claw_runtime::budget::{Price, Reserved, Spent};
 use claw_runtime::event::{
     Answer, Cause, Elided, EndReason, Event, GuardVerdict, Purpose, ReAsk, Status, TurnOutcome,
     Verdict,
@@ -85,29 +86,53 @@ fn reason() -> impl Strategy<Value = EndReason> {
     ]
 }
 
+fn reserved() -> impl Strategy<Value = Option<Reserved>> {
+    let price = prop::sample::select(vec![0.0, -1.0, 1e300]).prop_map(|one| Price {
+        input: one,
+        output: one,
+        cached: None,
+    });
+    let some = (number(), number(), prop::option::of(price));
+    prop::option::of(some.prop_map(|(prompt, output, price)| Reserved {
+        prompt,
+        output,
+        price,
+    }))
+}
+
 fn request() -> impl Strategy<Value = Event> {
     let choice = prop::sample::select(vec![ToolChoice::Auto, ToolChoice::None]);
     let purpose = prop::sample::select(vec![Purpose::Answer, Purpose::Answer, Purpose::Summary]);
-    (small(), small(), choice, purpose, any::<bool>(), 0..3_u8).prop_map(
-        |(round, attempt, tool_choice, purpose, asks, whom)| Event::ModelRequest {
-            round,
-            attempt,
-            target: Target {
-                provider: format!("provider{whom}"),
-                model: "model".to_owned(),
-                protocol: Protocol::Native,
-                dialect: "none".to_owned(),
-                toolset: String::new(),
-            }
-            .into(),
-            tool_choice,
-            re_ask: asks.then(|| ReAsk {
-                said: String::new(),
-                fault: "no".to_owned(),
-            }),
-            purpose,
-        },
+    (
+        small(),
+        small(),
+        choice,
+        purpose,
+        any::<bool>(),
+        0..3_u8,
+        reserved(),
     )
+        .prop_map(
+            |(round, attempt, tool_choice, purpose, asks, whom, reserved)| Event::ModelRequest {
+                round,
+                attempt,
+                target: Target {
+                    provider: format!("provider{whom}"),
+                    model: "model".to_owned(),
+                    protocol: Protocol::Native,
+                    dialect: "none".to_owned(),
+                    toolset: String::new(),
+                }
+                .into(),
+                tool_choice,
+                re_ask: asks.then(|| ReAsk {
+                    said: String::new(),
+                    fault: "no".to_owned(),
+                }),
+                reserved,
+                purpose,
+            },
+        )
 }
 
 fn of_model() -> impl Strategy<Value = Event> {
@@ -158,12 +183,13 @@ fn of_call() -> impl Strategy<Value = Event> {
             attempt,
             effect,
         }),
-        2 => (id(), status, blocks()).prop_map(|(call, status, content)| Event::Outcome {
+        2 => (id(), status, blocks(), number()).prop_map(|(call, status, content, n)| Event::Outcome {
             call,
             status,
             content,
             blob: None,
             progress: None,
+            spent: Some(Spent { tokens: n, cost: n }),
         }),
         1 => (id(), guard).prop_map(|(call, verdict)| Event::Guard { call, verdict }),
         1 => (id(), number()).prop_map(|(call, expires_ms)| Event::Blocked {
@@ -233,6 +259,7 @@ fn to_its_end(mut turn: Turn, first: Input) {
                         content: Vec::new(),
                         blob: None,
                         progress: None,
+                        spent: None,
                     });
                 }
                 Command::Ask { call, digest, .. } => {
