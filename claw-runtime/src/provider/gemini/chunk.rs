@@ -249,6 +249,7 @@ fn read_usage(raw: &RawValue) -> Option<Usage> {
 }
 
 /// Returns the ids of the models that answer, from the list of all.
+#[cfg(feature = "http")]
 pub(super) fn model_ids(body: &Value) -> Option<Vec<String>> {
     let list = body.get("models")?.as_array()?;
     let answers = |model: &&Value| match &model["supportedGenerationMethods"] {
