@@ -4,8 +4,10 @@
 //! one on a part of its own, or on a thought, as that part.
 
 use serde::Deserialize;
+#[cfg(feature = "http")]
+use serde_json::Value;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::message::{StopReason, Usage};
 use crate::provider::calls::{Arguments, CallPiece};
