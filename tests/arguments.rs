@@ -284,3 +284,45 @@ fn null_for_an_optional_member_is_absence_under_every_rule() {
     let nothing = r#"{"place":{"name":null}}"#;
     assert!(validate(tool.schema(), nothing, Coerce::Safe, Unknown::Refuse).is_err());
 }
+
+/// Sets a price.
+#[tool(effect = pure)]
+fn price(
+    /// In euros.
+    #[arg(range = 0.0..=10.0, multiple_of = 0.01, default = 0.07)]
+    euros: f64,
+    /// In quarters of an hour.
+    #[arg(multiple_of = 1.5)]
+    quarters: Option<u8>,
+) -> String {
+    format!("{euros} {quarters:?}")
+}
+
+#[test]
+fn a_multiple_of_a_fraction_is_exact_on_both_paths() {
+    let [entry] = claw::tools![price] else {
+        panic!("one tool")
+    };
+    let tool = Tool::linked(entry);
+    let schema = tool.input_schema();
+    assert!(schema.contains(r#""multipleOf":0.01"#), "{schema}");
+    assert!(schema.contains(r#""multipleOf":1.5"#), "{schema}");
+    // As floats, 0.07 and 1.1 are no multiples of 0.01.
+    for text in [
+        r#"{"euros":0.07}"#,
+        r#"{"euros":1.1,"quarters":3}"#,
+        r#"{"euros":110e-2,"quarters":0}"#,
+        "{}",
+    ] {
+        assert!(tool.validate(text).is_ok(), "{text}");
+        assert!((entry.shim)(None, text).is_ok(), "{text}");
+    }
+    for text in [r#"{"euros":0.075}"#, r#"{"quarters":2}"#] {
+        let report = tool.validate(text).unwrap_err();
+        assert!(report.contains("multiple of"), "{report}");
+        assert!((entry.shim)(None, text).is_err(), "{text}");
+    }
+    // No float tells this from a multiple; its text does.
+    assert!(tool.validate(r#"{"euros":0.0700000000000000001}"#).is_err());
+    assert_eq!(tool.check(), Ok(()));
+}

@@ -79,6 +79,48 @@ impl Number {
     }
 }
 
+/// What a number must be a multiple of, exact: `count` units of the last of `places` decimal places.
+pub(crate) struct Step {
+    pub(crate) number: Number,
+    pub(crate) count: u64,
+    pub(crate) places: u32,
+}
+
+impl Step {
+    /// Reads a number above zero, of at most 18 decimal places.
+    pub(crate) fn of(number: Number) -> Option<Self> {
+        let (count, places) = decimal(number)?;
+        let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
+        Some(Self {
+            number,
+            count,
+            places,
+        })
+    }
+
+    /// Tells whether a number is a multiple; one that is too long to tell counts as one.
+    pub(crate) fn divides(&self, number: Number) -> bool {
+        let divides = || {
+            let (number, places) = decimal(number)?;
+            let most = places.max(self.places);
+            let at =
+                |count: i128, places: u32| count.checked_mul(10_i128.checked_pow(most - places)?);
+            Some(at(number, places)? % at(self.count.into(), self.places)? == 0)
+        };
+        divides().unwrap_or(true)
+    }
+}
+
+/// Returns a number as a count of units of its last decimal place, and the number of places: at most 18.
+fn decimal(number: Number) -> Option<(i128, u32)> {
+    let text = number.json();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let places = u32::try_from(fraction.len())
+        .ok()
+        .filter(|places| *places <= 18)?;
+    Some((format!("{whole}{fraction}").parse().ok()?, places))
+}
+
 /// A literal of a default, an example or `meta`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Literal {

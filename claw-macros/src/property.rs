@@ -219,6 +219,8 @@ impl Property {
     pub(crate) fn fill(&self, p: &TokenStream, slot: &Ident) -> TokenStream {
         match &self.arg.default {
             None => TokenStream::new(),
+            // A closure would be one more function a tool.
+            Some(Default::Value(value)) if is_plain(value) => quote!(#slot.or(#value);),
             Some(default) => {
                 let value = value(default, p);
                 quote!(#slot.fill(|| #value);)
@@ -298,6 +300,14 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Tells whether every provider takes `name` as the name of a member.
 pub(crate) fn is_member(name: &str) -> bool {
     is_name(name) && !name.contains('-')
+}
+
+/// Tells whether a value is a number or a boolean, which costs nothing to make.
+fn is_plain(value: &Expr) -> bool {
+    matches!(
+        Literal::of(value),
+        Some(Literal::Number(_) | Literal::Boolean(_))
+    )
 }
 
 /// Returns the expression of a default.

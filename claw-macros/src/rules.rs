@@ -7,7 +7,7 @@ use syn::Expr;
 
 use crate::errors::Errors;
 use crate::keys::{Entry, Value, nearest};
-use crate::literal::{Literal, Number};
+use crate::literal::{Literal, Number, Step};
 use crate::pattern;
 use crate::range::Range;
 
@@ -44,7 +44,7 @@ const MOST_VALUES: usize = 500;
 pub(crate) struct Rules {
     range: Option<(Span, Range)>,
     len: Option<(Span, Range)>,
-    multiple_of: Option<(Span, u64)>,
+    multiple_of: Option<(Span, Step)>,
     one_of: Option<(Span, OneOf)>,
     pattern: Option<(Span, String)>,
     format: Option<(Span, String)>,
@@ -65,15 +65,16 @@ impl Rules {
         match entry.key.to_string().as_str() {
             "range" => self.range = range(entry, errors).map(|range| (at, range)),
             "len" => self.len = len(entry, errors).map(|range| (at, range)),
-            "multiple_of" => match entry.one().and_then(Number::of) {
-                Some(Number::Int(int)) if int > 0 && u64::try_from(int).is_ok() => {
-                    self.multiple_of = u64::try_from(int).ok().map(|step| (at, step));
+            "multiple_of" => {
+                let step = entry.one().and_then(Number::of).and_then(Step::of);
+                if step.is_none() {
+                    errors.push(
+                        at,
+                        "expected a number above zero, of at most 18 decimal places: write `multiple_of = 5` or `multiple_of = 0.01`",
+                    );
                 }
-                _ => errors.push(
-                    at,
-                    "expected a whole number above zero: write `multiple_of = 5`",
-                ),
-            },
+                self.multiple_of = step.map(|step| (at, step));
+            }
             "one_of" => self.one_of = one_of(entry, errors).map(|values| (at, values)),
             "pattern" => {
                 self.pattern = entry.text(errors).map(|text| (at, text));
@@ -157,14 +158,14 @@ impl Rules {
                 {
                     return Some("is outside the declared `range`".to_owned());
                 }
+                if let Some((_, step)) = &self.multiple_of
+                    && !step.divides(*number)
+                {
+                    return Some(format!("is no multiple of {}", step.number.json()));
+                }
                 let Number::Int(int) = number else {
                     return None;
                 };
-                if let Some((_, step)) = self.multiple_of
-                    && int % i128::from(step) != 0
-                {
-                    return Some(format!("is no multiple of {step}"));
-                }
                 match &self.one_of {
                     Some((_, OneOf::Numbers(numbers))) if !numbers.contains(int) => {
                         Some("is not in `one_of`".to_owned())
@@ -212,8 +213,12 @@ impl Rules {
                 field("max_len", some(max.count(range.below_max)));
             }
         }
-        if let Some((_, step)) = self.multiple_of {
-            field("multiple_of", some(quote!(#step)));
+        if let Some((_, step)) = &self.multiple_of {
+            let (count, places) = (step.count, step.places);
+            field(
+                "multiple_of",
+                some(quote!(#p::Step { count: #count, places: #places })),
+            );
         }
         match &self.one_of {
             Some((_, OneOf::Texts(texts))) => field("one_of", quote!(&[#(#texts),*])),
@@ -257,18 +262,37 @@ impl Rules {
         p: &TokenStream,
     ) -> Vec<TokenStream> {
         let mut out = Vec::new();
+        // A `len` of literals has been looked at already, and few types bring one of their own.
+        let len = self.len.as_ref().filter(|(_, range)| !range.is_known());
+        let at = self.range.as_ref().or(len).map(|(span, _)| *span);
+        // One constant a rule: each is a function to the compiler.
+        let source_at = |span: Span| Ident::new("source", Span::mixed_site().located_at(span));
+        let mut possible = at.zip(self.bounds(p)).map(|(span, bounds)| {
+            let message = format!(
+                "{what} has no value that keeps to this: put the smaller end first, and stay within the type"
+            );
+            let value = source_at(span);
+            quote_spanned!(span=> ::core::assert!(#p::is_possible(#value, #bounds), #message);)
+        });
         let mut rule = |span: Option<Span>, kind: &str, key: &str, needs: &str| {
             let Some(span) = span else { return };
+            let possible = possible.take_if(|_| matches!(kind, "Range" | "Len"));
             let kind = Ident::new(kind, Span::mixed_site());
             let message = format!("`{key}` needs {needs}; {what} is none");
-            out.push(quote_spanned! {span=>
-                ::core::assert!(#p::takes(#source, #p::Constraint::#kind), #message)
+            let assertion = |source: &TokenStream| quote_spanned!(span=> ::core::assert!(#p::takes(#source, #p::Constraint::#kind), #message));
+            out.push(match possible {
+                None => assertion(source),
+                Some(possible) => {
+                    let value = source_at(span);
+                    let takes = assertion(&quote!(#value));
+                    quote_spanned!(span=> { let #value = #source; #takes; #possible })
+                }
             });
         };
         let at = |rule: &Option<(Span, Range)>| rule.as_ref().map(|(span, _)| *span);
         rule(at(&self.range), "Range", "range", "a number");
         rule(
-            self.multiple_of.map(|(span, _)| span),
+            self.multiple_of.as_ref().map(|(span, _)| *span),
             "MultipleOf",
             "multiple_of",
             "a number",
@@ -296,16 +320,6 @@ impl Rules {
             "items",
             "an array",
         );
-        // A `len` of literals has been looked at already, and few types bring one of their own.
-        let len = self.len.as_ref().filter(|(_, range)| !range.is_known());
-        if let (Some((span, _)), Some(bounds)) = (self.range.as_ref().or(len), self.bounds(p)) {
-            let message = format!(
-                "{what} has no value that keeps to this: put the smaller end first, and stay within the type"
-            );
-            out.push(quote_spanned! {*span=>
-                ::core::assert!(#p::is_possible(#source, #bounds), #message)
-            });
-        }
         if let Some((_, rules)) = &self.items {
             let what = format!("an item of {what}");
             out.extend(rules.assertions(&quote!(#p::items(#source)), &what, p));
@@ -426,5 +440,20 @@ mod tests {
         assert_eq!(fault(10).unwrap(), "is outside the declared `range`");
         assert_eq!(fault(4).unwrap(), "is no multiple of 3");
         assert!(errors.into_tokens().is_none());
+    }
+
+    #[test]
+    fn a_step_may_be_a_fraction() {
+        let step = |number| Step::of(number).map(|step| (step.count, step.places));
+        assert_eq!(step(Number::Float(0.01)), Some((1, 2)));
+        assert_eq!(step(Number::Float(2.5)), Some((25, 1)));
+        assert_eq!(step(Number::Int(5)), Some((5, 0)));
+        for number in [Number::Int(0), Number::Float(-0.5), Number::Float(1e-19)] {
+            assert_eq!(step(number), None);
+        }
+        let cent = Step::of(Number::Float(0.01)).unwrap();
+        // As floats, 0.07 is no multiple of 0.01.
+        assert!(cent.divides(Number::Float(0.07)) && cent.divides(Number::Int(3)));
+        assert!(!cent.divides(Number::Float(0.075)));
     }
 }

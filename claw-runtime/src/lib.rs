@@ -79,7 +79,7 @@ pub mod turn;
 /// | key | meaning |
 /// |---|---|
 /// | `default`, `default = expr` | stands in when it is left out or `null` |
-/// | `range = 1..=5`, `multiple_of = 5` | bounds of a number; the ends may be constants |
+/// | `range = 1..=5`, `multiple_of = 0.01` | bounds of a number; the ends may be constants |
 /// | `len = 1..=80` | bounds of characters, items or members |
 /// | `one_of("a", "b")`, `one_of(1, 2)` | the values allowed |
 /// | `pattern = "^[a-z]+$"` | what a text must match, as both ECMAScript and Rust read it |

@@ -6,10 +6,10 @@ pub use serde_json;
 
 pub use crate::registry::link::Mark;
 pub use crate::schema::Coerce;
-pub use crate::schema::bounds::{Bounds, Constraint, Num, NumOf, is_possible, items, takes};
+pub use crate::schema::bounds::{Bounds, Constraint, Num, NumOf, Step, is_possible, items, takes};
 pub use crate::schema::cursor::Cursor;
 pub use crate::schema::flatten::{Flat, Flatten, distinct, rests};
-pub use crate::schema::held::{ready, unready};
+pub use crate::schema::held::begin;
 pub use crate::schema::input::{
     Probe, Shapes, State, ToolInput, Via, ViaSchemars, Way, content, field, owned, preset, shape,
     unknown_variant, unknown_word, variant, via,
@@ -18,10 +18,9 @@ pub use crate::schema::literal::{Literal, contexts, fits, may_lack};
 pub use crate::schema::node::{Example, Kind, Named, Node, Preset, Property, Source, Words};
 pub use crate::schema::pattern::{Compiled, Pattern};
 pub use crate::schema::portable::nests_portably;
-pub use crate::schema::slot::{Arg, Known, Owned, Slot, With, members, parse};
+pub use crate::schema::slot::{Arg, Known, Owned, Slot, With, members};
 pub use crate::tool::returns::{
-    ForeignResult, ForeignValue, NativeResult, NativeValue, OtherResult, OtherValue, Otherwise,
-    Out, Returned, Returns, Whole, convert, failure, out, stream,
+    Otherwise, Out, Returned, Returns, Told, Whole, convert, failure, out, stream,
 };
 pub use crate::tool::{
     Approve, Effect, Method, Origin, Prepared, Reconciled, Reject, Shim, Spec, Tool, ToolContext,

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
-use claw_runtime::provider::anthropic::{Options, Thinking};
+use claw_runtime::provider::anthropic::Options;
 use claw_runtime::provider::{
-    Anthropic, Delta, DeltaSink, FailureClass, Provider, Request, Timeouts, ToolChoice,
+    Anthropic, Delta, DeltaSink, FailureClass, Provider, Request, Thinking, Timeouts, ToolChoice,
 };
 use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{Spec, Tool, ToolOutput};

@@ -12,7 +12,7 @@ use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, Role, StopReason, ToolCall, ToolResult, Usage};
 use claw_runtime::provider::gemini::Options;
 use claw_runtime::provider::{
-    Delta, DeltaSink, FailureClass, Gemini, Provider, Request, ToolChoice,
+    Delta, DeltaSink, FailureClass, Gemini, Provider, Request, Thinking, ToolChoice,
 };
 use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{Spec, Tool, ToolOutput};
@@ -82,7 +82,7 @@ async fn a_request_is_sent_as_the_format_says() {
     .map(|document| format!("data: {document}\r\n\r\n"));
     let server = Server::start([stream(&[&pieces[0], &pieces[1]])]).await;
     let provider = provider(&server).options(Options {
-        thoughts: true,
+        thinking: Thinking::Adaptive,
         ..Options::COMMON
     });
     let tools = weather();

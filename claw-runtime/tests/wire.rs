@@ -477,10 +477,13 @@ proptest! {
     #[test]
     fn recorded_pieces_in_any_order_give_the_same_answer_however_they_are_cut(
         format in 0..FORMATS.len(),
+        repeating in any::<bool>(),
         order in prop::collection::vec((any::<prop::sample::Index>(), prop::option::weighted(0.1, any::<prop::sample::Index>())), 1..12),
         cuts in prop::collection::vec(any::<usize>(), 0..8),
     ) {
         let (dialect, _, decode) = FORMATS[format];
+        // A stream whose events repeat what was said is read by its own rules.
+        let decode = decode.map(|decode| if dialect == "dashscope" && repeating { repeats } else { decode });
         let pieces = recorded(dialect);
         let (Some(decode), false) = (decode, pieces.is_empty()) else { return Ok(()) };
         let mut bytes = Vec::new();

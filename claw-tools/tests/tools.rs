@@ -35,7 +35,7 @@ fn every_tool_is_linked_with_its_group_and_effect() {
             ("now", "time", Effect::Read),
             ("read_file", "fs", Effect::Read),
             ("read_many", "fs", Effect::Read),
-            ("read_output", "sessions", Effect::Read),
+            ("read_output", "output", Effect::Read),
             ("session_spawn", "sessions", Effect::Idempotent),
             ("write_file", "fs", Effect::Idempotent),
         ]
@@ -126,6 +126,7 @@ async fn bad_arguments_are_answered_and_nothing_is_run() {
         ("read_file", "{}"),
         ("read_file", r#"{"path":"a","offset":0}"#),
         ("read_many", r#"{"paths":[]}"#),
+        ("read_output", r#"{"digest":"d","lines":0}"#),
         ("list_dir", r#"{"depth":11}"#),
         ("exec", r#"{"command":""}"#),
         ("exec", r#"{"command":"touch made","timeout_s":100000}"#),

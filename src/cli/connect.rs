@@ -8,6 +8,7 @@ use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::Format;
 use claw_runtime::provider::{
     Anthropic, Azure, DashScope, Gemini, Ollama, OpenAiChat, OpenAiResponses, Provider, SetupError,
+    Thinking, anthropic, gemini,
 };
 use secrecy::SecretString;
 
@@ -21,6 +22,7 @@ pub(super) struct Connection {
     pub(super) quirks: Quirks,
     /// What its models can do, the strongest rule last.
     pub(super) rules: Vec<Rule>,
+    pub(super) thinking: Thinking,
     pub(super) api_version: Option<String>,
     pub(super) deployments: BTreeMap<String, String>,
 }
@@ -36,6 +38,7 @@ impl Connection {
             headers,
             quirks,
             rules,
+            thinking,
             api_version,
             deployments,
         } = self;
@@ -61,10 +64,16 @@ impl Connection {
                     azure.deployment(model, deployment)
                 }))
             }
-            Format::Anthropic => Arc::new(made!(Anthropic)),
-            Format::Gemini => Arc::new(made!(Gemini)),
-            Format::Ollama => Arc::new(made!(Ollama)),
-            Format::DashScope => Arc::new(made!(DashScope)),
+            Format::Anthropic => Arc::new(made!(Anthropic).options(anthropic::Options {
+                thinking,
+                ..anthropic::Options::COMMON
+            })),
+            Format::Gemini => Arc::new(made!(Gemini).options(gemini::Options {
+                thinking,
+                ..gemini::Options::COMMON
+            })),
+            Format::Ollama => Arc::new(made!(Ollama).thinking(thinking)),
+            Format::DashScope => Arc::new(made!(DashScope).thinking(thinking)),
             _ => Arc::new(made!(OpenAiChat).quirks(quirks)),
         })
     }

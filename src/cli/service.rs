@@ -6,7 +6,7 @@ use std::sync::Arc;
 use claw_runtime::provider::abilities;
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::{self, Format, Preset};
-use claw_runtime::provider::{Protocol, Provider};
+use claw_runtime::provider::{Protocol, Provider, Thinking};
 use secrecy::SecretString;
 
 use super::connect::Connection;
@@ -82,17 +82,30 @@ impl Service {
             .format
             .map(|format| format.0)
             .or(known.map(|known| known.format));
-        let mut rules = known.map_or(Vec::new(), |known| abilities::known(known.name));
+        let format = format.unwrap_or_default();
+        let thinks = matches!(
+            format,
+            Format::Anthropic | Format::Gemini | Format::Ollama | Format::DashScope
+        );
+        if own.thinking.is_some() && !thinks {
+            return Err(Failure::usage(format!(
+                "`providers.{name}.thinking` is set, and the service speaks another format"
+            ))
+            .hint("take it out: it is for the formats anthropic, gemini, ollama and dashscope"));
+        }
+        let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
+        let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
         rules.extend(own.rules());
         Ok(Self {
             connection: Connection {
                 name: name.to_owned(),
-                format: format.unwrap_or_default(),
+                format,
                 base_url,
                 key: key?,
                 headers: own.headers,
                 quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
                 rules,
+                thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
                 api_version: own.api_version,
                 deployments: own.deployments,
             },

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use claw_runtime::agent::Observer;
-use claw_runtime::event::{EndReason, Event, GuardVerdict, Status, TurnOutcome};
+use claw_runtime::event::{EndReason, Event, GuardVerdict, Purpose, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, text_of};
 use claw_runtime::provider::Delta;
 use claw_runtime::registry::Toolset;
@@ -131,7 +131,22 @@ impl<'a> Show<'a> {
 impl Observer for Show<'_> {
     fn event(&mut self, event: &Event) {
         match event {
+            Event::ModelRequest {
+                purpose: Purpose::Summary,
+                ..
+            } => self.screen.status("summarising…"),
             Event::ModelRequest { .. } => self.screen.status("thinking…"),
+            Event::Compacted { before, after, .. } => self.screen.note(
+                ASK,
+                &format!("! the conversation was shortened, from about {before} tokens to {after}; nothing is lost"),
+            ),
+            Event::CompactionFailed { message, .. } => {
+                let message = text::line(message, FAILURE);
+                self.screen.note(
+                    ASK,
+                    &format!("! the conversation could not be summarised: {message}"),
+                );
+            }
             Event::ModelFailed {
                 class,
                 message,

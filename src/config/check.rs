@@ -113,6 +113,7 @@ const PROVIDER: &[(&str, Form)] = &[
     ("protocol", Form::Value),
     ("headers", Form::Headers),
     ("models", Form::Value),
+    ("thinking", Form::Value),
     ("api_version", Form::Value),
     ("deployments", Form::Value),
     ("capabilities", Form::Each(CAPABILITIES)),

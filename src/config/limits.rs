@@ -35,8 +35,13 @@ macro_rules! limits {
                 $(if self.$name.is_some() && ours.$name > bound.$name {
                     raised.push(stringify!($name));
                 })*
-                // The one that may be absent, which is the highest.
-                raised.retain(|name| *name != "max_output_tokens" || bound.max_output_tokens.is_some());
+                // Those that may be absent, which is the highest.
+                raised.retain(|name| match *name {
+                    "max_output_tokens" => bound.max_output_tokens.is_some(),
+                    "window" => bound.window.is_some(),
+                    "most_messages" => bound.most_messages.is_some(),
+                    _ => true,
+                });
                 raised
             }
         }
@@ -60,10 +65,16 @@ limits! {
     failures_in_row: u32,
     idle_calls: u32,
     calls_per_tool: u32,
+    takeovers: u32,
     poll_time: Span,
     depth: u32,
-    takeovers: u32,
     wrap_up_time: Span,
     retry_after: Span,
     max_output_tokens: u64,
+    window: u64,
+    compact_at: u32,
+    keep_recent: u32,
+    most_messages: usize,
+    keep_messages: usize,
+    summary_requests: u32,
 }

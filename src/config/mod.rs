@@ -26,7 +26,9 @@ pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
 pub(crate) use trust::Untrusted;
-pub(crate) use value::{Address, Durability, EnvName, Profile, Span, StoreKind, WireFormat, Zone};
+pub(crate) use value::{
+    Address, Durability, EnvName, Profile, Span, StoreKind, ThinkingConfig, WireFormat, Zone,
+};
 
 /// Every setting, with what nobody set left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -95,6 +97,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) has_trusted_headers: bool,
     /// Its models, the preferred one first.
     pub(crate) models: Vec<String>,
+    /// Whether its models reason before they answer.
+    pub(crate) thinking: Option<ThinkingConfig>,
     /// The version of Azure's older addresses; its v1 address when left out.
     pub(crate) api_version: Option<String>,
     /// Azure's deployments by the model's name.

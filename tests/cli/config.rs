@@ -24,6 +24,22 @@ fn faults_name_file_line_and_column() {
         ),
         ("model = \"", ":1:"),
         (
+            "[providers.a]\nformat = \"claude\"",
+            ":2:10: `providers.a.format`: expected one of `openai-chat`",
+        ),
+        (
+            "[providers.a]\nthinking = \"much\"",
+            ":2:12: `providers.a.thinking`: expected `adaptive`, `off` or a number of tokens, found \"much\"",
+        ),
+        (
+            "[providers.a]\nthinking = 0",
+            ":2:12: `providers.a.thinking`: expected a number of tokens of at least 1",
+        ),
+        (
+            "[providers.a]\nthinking = true",
+            ":2:12: `providers.a.thinking`: ",
+        ),
+        (
             "[providers.a]\napi_key = \"sk-1234\"",
             ":2:1: `providers.a.api_key`: a secret must not stand in a config file",
         ),

@@ -149,3 +149,34 @@ fn gemini_reads_a_note() {
             .contains("remember")
     );
 }
+
+#[test]
+fn thinking_is_a_setting_of_the_formats_that_have_it() {
+    let folder = tempdir().unwrap();
+    let asked = |format: &str, thinking: &str| {
+        let service = Service::start([]);
+        let config = format!(
+            "[providers.lab]\nbase_url = {:?}\nformat = {format:?}\nthinking = {thinking}",
+            service.url
+        );
+        fs::write(folder.path().join("claw.toml"), config).unwrap();
+        let output = claw(folder.path())
+            .args(["run", "--model", "lab:m", "hi"])
+            .output()
+            .unwrap();
+        (service.requests().first().cloned(), err(&output))
+    };
+    let (request, _) = asked("anthropic", "2048");
+    let thinking = json!({"type": "enabled", "budget_tokens": 2048});
+    assert_eq!(request.unwrap()["thinking"], thinking);
+    let (request, _) = asked("gemini", "\"off\"");
+    let config = &request.unwrap()["generationConfig"]["thinkingConfig"];
+    assert_eq!(config, &json!({"thinkingBudget": 0}));
+    let (request, _) = asked("ollama", "\"off\"");
+    assert_eq!(request.unwrap()["think"], false);
+    let (request, _) = asked("dashscope", "2048");
+    assert_eq!(request.unwrap()["parameters"]["thinking_budget"], 2048);
+    let (request, said) = asked("openai-chat", "\"off\"");
+    assert_eq!(request, None);
+    assert!(said.contains("`providers.lab.thinking` is set"), "{said}");
+}

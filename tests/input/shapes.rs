@@ -221,3 +221,34 @@ fn secret_fields_show_in_no_report() {
     assert!(!report.contains("hunter2"), "{report}");
     assert!(!tool.input_schema().contains("writeOnly"));
 }
+
+/// Counts the letters of keys.
+#[tool(effect = read)]
+fn letters(
+    /// The ways in.
+    v: Vec<Login>,
+) -> String {
+    let keys = v.iter().map(|login| match login {
+        Login::Key(key) => key.key.len(),
+        Login::Nobody => 0,
+    });
+    format!("{} letters", keys.sum::<usize>())
+}
+
+#[tokio::test]
+async fn secret_fields_reach_the_tool_and_are_kept_nowhere() {
+    use claw::provider::scripted::{Scripted, calls, says};
+    let call = json!({"v": [{"via": "Nobody"}, {"via": "Key", "user": "ada", "key": "hunter2"}]});
+    let script = vec![calls("letters", call), says("Done.")];
+    let agent = claw::agent::Agent::builder()
+        .model(std::sync::Arc::new(Scripted::new(script)), "m")
+        .tools(claw::registry::Toolset::of(claw::tools![letters]).unwrap())
+        .build()
+        .unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    session.run("Log in.").await.unwrap();
+    let kept = format!("{:?}", session.messages());
+    assert!(kept.contains("7 letters"), "{kept}");
+    assert!(kept.contains("ada") && kept.contains("***"), "{kept}");
+    assert!(!kept.contains("hunter2"), "{kept}");
+}

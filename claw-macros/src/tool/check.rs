@@ -3,6 +3,7 @@
 use syn::GenericParam;
 use syn::ext::IdentExt as _;
 
+use super::borrow;
 use super::model::Tool;
 use crate::errors::Errors;
 use crate::keys::nearest;
@@ -13,6 +14,7 @@ use crate::property;
 pub(crate) fn check(tool: &Tool, errors: &mut Errors) {
     name_and_description(tool, errors);
     signature(tool, errors);
+    references(tool, errors);
     effects(tool, errors);
     named_parameters(tool, errors);
     aliases(tool, errors);
@@ -60,6 +62,16 @@ fn signature(tool: &Tool, errors: &mut Errors) {
         errors.push(
             span,
             "a tool cannot be `unsafe`: a model calls it with whatever it likes",
+        );
+    }
+}
+
+fn references(tool: &Tool, errors: &mut Errors) {
+    let parameters = tool.parameters.iter().filter(|parameter| !parameter.state);
+    for span in parameters.filter_map(|parameter| borrow::unread(&parameter.property.ty)) {
+        errors.push(
+            span,
+            "borrowed text is read as `&str`, `Option<&str>` or `Vec<&str>`, not within other types; take it by value: `String` for `&str`",
         );
     }
 }

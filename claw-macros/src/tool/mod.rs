@@ -1,6 +1,7 @@
 //! `#[tool]`: parse, model, check, expand.
 
 pub(crate) mod attr;
+mod borrow;
 pub(crate) mod check;
 pub(crate) mod expand;
 pub(crate) mod model;

@@ -36,6 +36,9 @@ use crate::turn::{Command, Input, Millis, Turn};
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
 
+/// How long a turn looks at nothing but itself after it was woken for an empty inbox.
+const WOKEN: Duration = Duration::from_millis(200);
+
 /// A turn to drive, in a session whose last event is `head`.
 pub(super) struct Drive<'r> {
     pub(super) agent: &'r Arc<Inner>,
@@ -512,10 +515,18 @@ impl<'r> Work<'r> {
         };
         match read {
             Ok(entries) => {
+                let (store, lease) = (&self.agent.store, self.lease);
+                // A store may wake us for nothing, but not in a circle.
+                let in_vain = entries.is_empty();
+                self.posted = Some(Box::pin(async move {
+                    if in_vain {
+                        tokio::time::sleep(WOKEN).await;
+                    }
+                    store.posted(lease).await
+                }));
                 let last = entries.iter().flat_map(|given| &given.taken).max();
                 self.seen = last.copied().or(self.seen);
                 self.ready.extend(entries);
-                self.posted = Some(self.agent.store.posted(self.lease));
             }
             // Whoever owns the session now reads it.
             Err(error) => tracing::warn!(%error, "the inbox is not read any more"),

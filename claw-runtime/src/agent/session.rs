@@ -12,7 +12,7 @@ use super::driver::{self, Drive};
 use super::inbox::{self, Before, Given};
 use super::{Agent, AgentError, Observer, Recover, keep};
 use crate::event::{EndReason, Event, TurnOutcome};
-use crate::message::{ContentBlock, Message};
+use crate::message::Message;
 use crate::provider::Kept;
 use crate::session::journal::{self, Journal};
 use crate::session::{Append, Barrier, Lease, Phase, Stored, View};
@@ -187,7 +187,10 @@ impl Session {
         // The key is the input's place in the journal: the same after a reload, different for each turn.
         let key = format!("input-{}", self.events + 1);
         said.push(Given {
-            input: first(key, input.content),
+            input: Input::Posted {
+                key,
+                content: input.content,
+            },
             taken: stale,
         });
         self.turn(said, observer).await
@@ -203,25 +206,22 @@ impl Session {
         observer: &mut dyn Observer,
     ) -> Result<Option<TurnOutcome>, AgentError> {
         self.fold().await?;
-        let Before { mut said, .. } = self.waiting().await?;
-        if said.is_empty() {
-            return Ok(None);
-        }
-        if !self.unfinished.is_empty() {
+        let mut before = self.waiting().await?;
+        if !before.said.is_empty() && !self.unfinished.is_empty() {
             self.make_way(observer).await?;
             // A turn that went on has taken what it could.
-            said = self.waiting().await?.said;
+            before = self.waiting().await?;
         }
-        match said.last_mut() {
-            None => return Ok(None),
-            Some(last) => {
-                if let Input::Said { key, content } =
-                    std::mem::replace(&mut last.input, Input::Cancel)
-                {
-                    last.input = first(key, content);
-                }
-            }
-        }
+        let Before { mut said, stale } = before;
+        let Some(Given { input, mut taken }) = said.pop() else {
+            return Ok(None);
+        };
+        let input = match input {
+            Input::Said { key, content } => Input::Posted { key, content },
+            input => input,
+        };
+        taken.extend(stale);
+        said.push(Given { input, taken });
         self.turn(said, observer).await.map(Some)
     }
 
@@ -358,10 +358,6 @@ impl Session {
     pub fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }
-}
-
-fn first(key: String, content: Vec<ContentBlock>) -> Input {
-    Input::Posted { key, content }
 }
 
 fn phase(events: &[Stored]) -> Phase {

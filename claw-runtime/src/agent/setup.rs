@@ -24,7 +24,7 @@ impl Agent {
         let models = inner.models.iter().zip(targets);
         models
             .map(|(model, target)| Room {
-                window: model.provider.window(&model.name),
+                window: model.provider.capabilities(&model.name).window,
                 prompt: match target.protocol {
                     Protocol::Prompt => prompted,
                     _ => native,

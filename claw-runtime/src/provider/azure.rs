@@ -70,6 +70,7 @@ impl Azure {
             deployments: BTreeMap::new(),
             quirks: Quirks {
                 max_tokens: MaxTokens::MaxCompletionTokens,
+                stop: false,
                 ..Quirks::COMMON
             },
         })

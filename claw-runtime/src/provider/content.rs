@@ -59,9 +59,13 @@ pub(crate) fn with_mark<'r>(result: &ToolResult, mut text: Cow<'r, str>) -> Cow<
     text
 }
 
-/// Tells whether a call's arguments are one JSON object.
+/// Tells whether a call's arguments are one JSON object that every service can read: half a character is JSON by the
+/// letter, and refused by most.
 pub(crate) fn is_object(arguments: &str) -> bool {
-    arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok()
+    let may_be_half = arguments.contains("\\ud") || arguments.contains("\\uD");
+    arguments.trim_start().starts_with('{')
+        && serde_json::from_str::<&RawValue>(arguments).is_ok()
+        && (!may_be_half || serde_json::from_str::<serde_json::Value>(arguments).is_ok())
 }
 
 /// Returns the media type and the base64 text of an image that comes by value, also in a `data:` address.
@@ -69,5 +73,26 @@ pub(crate) fn image_data(image: &Image) -> Option<(&str, &str)> {
     match image {
         Image::Data { media_type, base64 } => Some((media_type, base64)),
         Image::Url(url) => url.strip_prefix("data:")?.split_once(";base64,"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_one_that_every_service_reads() {
+        for (arguments, is_one) in [
+            (r#" {"a":1} "#, true),
+            (r#"{"a":"\ud83c\udf27"}"#, true),
+            (r#"{"a":"\ud83c"}"#, false),
+            (r#"{"a":"\uDF27"}"#, false),
+            (r#"{"a":"\\ud83c"}"#, true),
+            ("{} {}", false),
+            ("[1]", false),
+            ("", false),
+        ] {
+            assert_eq!(is_object(arguments), is_one, "{arguments}");
+        }
     }
 }

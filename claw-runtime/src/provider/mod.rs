@@ -33,6 +33,7 @@ mod sse;
 mod surrogates;
 mod target;
 mod think;
+mod thinking;
 #[cfg(feature = "http")]
 mod wait;
 
@@ -63,6 +64,7 @@ pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
+pub use thinking::Thinking;
 
 use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
@@ -79,11 +81,6 @@ pub trait Provider: Send + Sync {
     /// Returns the dialect that tools are lowered to for `model`; [`Request::dialect`] brings it back.
     fn dialect(&self, _model: &str) -> &'static Dialect {
         Dialect::CANONICAL
-    }
-
-    /// Returns how many tokens `model` reads, prompt and answer together, as far as it is declared.
-    fn window(&self, _model: &str) -> Option<u64> {
-        None
     }
 
     /// Makes one attempt and returns the finished reply.

@@ -2,7 +2,7 @@
 //!
 //! Nothing is read here. Whoever starts the program looks up the variable and hands the key over.
 
-use super::openai_chat::{MaxTokens, Quirks};
+use super::openai_chat::{MaxTokens, Quirks, Replay};
 
 /// The wire format that a service speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,8 +74,9 @@ pub fn of(format: Format) -> Option<&'static Preset> {
 }
 
 const COMMON: Quirks = Quirks::COMMON;
-const REASONING_BACK: Quirks = Quirks {
-    replay_reasoning: true,
+/// A gateway to models of many vendors, or a server of open ones: what one of them gave goes back.
+const GATEWAY: Quirks = Quirks {
+    replay: Replay::WhereGiven,
     ..COMMON
 };
 
@@ -92,6 +93,7 @@ pub const PRESETS: &[Preset] = &[
         key_env: Some("OPENAI_API_KEY"),
         quirks: Quirks {
             max_tokens: MaxTokens::MaxCompletionTokens,
+            stop: false,
             ..COMMON
         },
     },
@@ -113,7 +115,8 @@ pub const PRESETS: &[Preset] = &[
         "DEEPSEEK_API_KEY",
         Quirks {
             dialect: "deepseek",
-            ..REASONING_BACK
+            replay: Replay::WithCalls,
+            ..COMMON
         },
     ),
     hosted(
@@ -122,7 +125,8 @@ pub const PRESETS: &[Preset] = &[
         "MOONSHOT_API_KEY",
         Quirks {
             dialect: "moonshot",
-            ..REASONING_BACK
+            replay: Replay::WithCalls,
+            ..COMMON
         },
     ),
     Preset {
@@ -144,7 +148,16 @@ pub const PRESETS: &[Preset] = &[
         "GROQ_API_KEY",
         COMMON,
     ),
-    hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY", COMMON),
+    hosted(
+        "xai",
+        "https://api.x.ai/v1",
+        "XAI_API_KEY",
+        Quirks {
+            max_tokens: MaxTokens::MaxCompletionTokens,
+            stop: false,
+            ..COMMON
+        },
+    ),
     hosted(
         "together",
         "https://api.together.xyz/v1",
@@ -161,20 +174,30 @@ pub const PRESETS: &[Preset] = &[
         "minimax",
         "https://api.minimax.io/v1",
         "MINIMAX_API_KEY",
-        speaking("moonshot"),
+        Quirks {
+            max_tokens: MaxTokens::MaxCompletionTokens,
+            tool_choice: false,
+            replay: Replay::InText,
+            ..speaking("moonshot")
+        },
     ),
     hosted(
         "qwen",
         "https://dashscope.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
-        speaking("dashscope"),
+        Quirks {
+            ask_parallel: true,
+            ..speaking("dashscope")
+        },
     ),
     hosted(
         "zhipu",
         "https://open.bigmodel.cn/api/paas/v4",
         "ZHIPU_API_KEY",
-        COMMON,
+        GATEWAY,
     ),
+    hosted("newapi", "", "NEWAPI_API_KEY", GATEWAY),
+    hosted("onehub", "", "ONEHUB_API_KEY", GATEWAY),
     native(
         "gemini",
         Format::Gemini,
@@ -194,10 +217,18 @@ pub const PRESETS: &[Preset] = &[
         "https://dashscope.aliyuncs.com/api/v1",
         Some("DASHSCOPE_API_KEY"),
     ),
-    local("ollama", "http://127.0.0.1:11434/v1", "ollama"),
-    local("llamacpp", "http://127.0.0.1:8080/v1", "llamacpp"),
-    local("lmstudio", "http://127.0.0.1:1234/v1", "openai"),
-    local("vllm", "http://127.0.0.1:8000/v1", "openai"),
+    local("ollama", "http://127.0.0.1:11434/v1", speaking("ollama")),
+    local(
+        "llamacpp",
+        "http://127.0.0.1:8080/v1",
+        Quirks {
+            prompt_progress: true,
+            replay: Replay::WhereGiven,
+            ..speaking("llamacpp")
+        },
+    ),
+    local("lmstudio", "http://127.0.0.1:1234/v1", COMMON),
+    local("vllm", "http://127.0.0.1:8000/v1", GATEWAY),
     native(
         "ollama-native",
         Format::Ollama,
@@ -236,13 +267,13 @@ const fn hosted(
     }
 }
 
-const fn local(name: &'static str, base_url: &'static str, dialect: &'static str) -> Preset {
+const fn local(name: &'static str, base_url: &'static str, quirks: Quirks) -> Preset {
     Preset {
         name,
         format: Format::OpenAiChat,
         base_url,
         key_env: None,
-        quirks: speaking(dialect),
+        quirks,
     }
 }
 

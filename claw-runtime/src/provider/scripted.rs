@@ -26,7 +26,6 @@ const PIECE: usize = 7;
 /// ```
 pub struct Scripted {
     capabilities: Capabilities,
-    window: Option<u64>,
     script: Script,
     state: Mutex<State>,
 }
@@ -141,7 +140,6 @@ impl Scripted {
     fn of(script: Script) -> Self {
         Self {
             capabilities: Capabilities::FULL,
-            window: None,
             script,
             state: Mutex::default(),
         }
@@ -166,7 +164,7 @@ impl Scripted {
     /// Sets how many tokens the model is said to read; unknown without.
     #[must_use]
     pub fn reading(mut self, tokens: u64) -> Self {
-        self.window = Some(tokens);
+        self.capabilities.window = Some(tokens);
         self
     }
 
@@ -222,10 +220,6 @@ impl Provider for Scripted {
 
     fn capabilities(&self, _model: &str) -> Capabilities {
         self.capabilities
-    }
-
-    fn window(&self, _model: &str) -> Option<u64> {
-        self.window
     }
 
     fn complete<'a>(

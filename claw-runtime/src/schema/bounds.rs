@@ -1,8 +1,11 @@
 //! What limits a value beyond its kind: the same data is schema, check and message.
 
+use std::fmt;
+
 use super::format;
 use super::input::ToolInput;
 use super::node::{Kind, Node, Source};
+use super::number::Decimal;
 use super::pattern::Pattern;
 
 /// A number of a bound.
@@ -24,6 +27,48 @@ impl Num {
             Self::Int(int) => int as f64,
             Self::Float(float) => float,
         }
+    }
+}
+
+/// What a number must be a multiple of: `count` units of the last of `places` decimal places, so `0.25` is 25 with two.
+/// Exact, as a float is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Units; above zero.
+    pub count: u64,
+    /// Decimal places, at most 18.
+    pub places: u32,
+}
+
+impl Step {
+    /// Tells whether a whole number is a multiple.
+    pub(crate) const fn divides(self, number: i128) -> bool {
+        if self.count == 0 {
+            return false;
+        }
+        // Remainders of 64 bits: their product has room.
+        let unit = 10_u128.pow(self.places) % self.count as u128;
+        let rest = number.unsigned_abs() % self.count as u128;
+        (rest * unit).is_multiple_of(self.count as u128)
+    }
+
+    /// Tells whether a float is a multiple, as the shortest decimal that stands for it.
+    fn divides_float(self, number: f64) -> bool {
+        let [number, step] = [number.to_string(), self.to_string()].map(|text| Decimal::new(&text));
+        self.count != 0 && number.is_multiple_of(&step)
+    }
+}
+
+/// Writes the decimal number.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = 10_u64.pow(self.places);
+        write!(f, "{}", self.count / unit)?;
+        if self.places > 0 {
+            let places = self.places as usize;
+            write!(f, ".{:0places$}", self.count % unit)?;
+        }
+        Ok(())
     }
 }
 
@@ -66,8 +111,8 @@ pub struct Bounds {
     pub max: Option<Num>,
     /// Whether `max` itself is out.
     pub below_max: bool,
-    /// What a whole number must be a multiple of.
-    pub multiple_of: Option<u64>,
+    /// What a number must be a multiple of. Of a float only the slow path sees the exact number.
+    pub multiple_of: Option<Step>,
     /// The least count of characters, items or members.
     pub min_len: Option<usize>,
     /// The greatest count of characters, items or members.
@@ -235,19 +280,16 @@ impl Bounds {
         };
         self.min.is_none_or(at_least)
             && self.max.is_none_or(at_most)
-            && self
-                .multiple_of
-                .is_none_or(|step| step != 0 && value % i128::from(step) == 0)
+            && self.multiple_of.is_none_or(|step| step.divides(value))
             && (self.numbers.is_empty() || self.numbers.contains(&value))
     }
 
     pub(crate) fn allows_float(&self, value: f64) -> bool {
         self.min.is_none_or(|min| value >= min.as_f64())
             && self.max.is_none_or(|max| self.below(value, max.as_f64()))
-            && self.multiple_of.is_none_or(|step| {
-                let step = Num::Int(i128::from(step)).as_f64();
-                step != 0.0 && value % step == 0.0
-            })
+            && self
+                .multiple_of
+                .is_none_or(|step| step.divides_float(value))
     }
 
     fn below(&self, value: f64, max: f64) -> bool {
@@ -336,4 +378,45 @@ pub enum Constraint {
     Unique,
     /// What each item must keep to.
     Items,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn step(count: u64, places: u32) -> Step {
+        Step { count, places }
+    }
+
+    #[test]
+    fn a_step_is_written_as_a_decimal_number() {
+        let cases = [
+            ((5, 0), "5"),
+            ((1, 2), "0.01"),
+            ((25, 1), "2.5"),
+            ((105, 2), "1.05"),
+        ];
+        for ((count, places), text) in cases {
+            assert_eq!(step(count, places).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn multiples_of_a_fraction_are_exact() {
+        let cent = Bounds {
+            multiple_of: Some(step(1, 2)),
+            ..Bounds::NONE
+        };
+        // As floats, 0.07 % 0.01 and 1.1 % 0.01 leave a rest.
+        for number in [0.0, 0.07, 1.1, -19.99, 1e15, 4.35] {
+            assert!(cent.allows_float(number), "{number}");
+        }
+        for number in [0.001, 0.075, 1.005, -0.123] {
+            assert!(!cent.allows_float(number), "{number}");
+        }
+        assert!(cent.allows_int(i128::MAX) && cent.allows_int(-3));
+        // 7 and 21 are multiples of 1.75 by four and by twelve; 8 is none.
+        assert!(step(175, 2).divides(7) && step(175, 2).divides(-21) && !step(175, 2).divides(8));
+        assert!(step(u64::MAX, 18).divides(0) && !step(u64::MAX, 18).divides(1));
+    }
 }

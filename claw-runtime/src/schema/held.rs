@@ -13,7 +13,7 @@ use super::bounds::Bounds;
 use super::cursor::Cursor;
 use super::input::{State, ToolInput};
 use super::node::Property;
-use super::slot::{Arg, Read, Slot};
+use super::slot::{Arg, Read, Slot, parse};
 use crate::tool::{Need, Prepared, Reject, ToolContext, ToolError};
 
 /// The place for a value that the tool borrows while it runs.
@@ -30,6 +30,11 @@ impl<T> Lent<T> {
     /// Fills in a default where there is no value.
     pub fn fill(&mut self, value: impl FnOnce() -> T) {
         self.0.fill(value);
+    }
+
+    /// Fills in a default that costs nothing to make, where there is no value.
+    pub fn or(&mut self, value: T) {
+        self.0.or(value);
     }
 }
 
@@ -75,26 +80,32 @@ impl<T: ToolInput> Lent<Vec<T>> {
     }
 }
 
-/// Returns the context of a call that may run: there is one, and it has the state the tool needs.
-#[inline]
-pub fn ready<'a>(
+/// Reads the arguments of a call into slots, one a property, and returns its context: the call may run.
+///
+/// # Errors
+///
+/// Returns what the shim gives when it may not: what [`parse`] refuses, nothing more without a context, and the fault of
+/// an agent without the state that the tool needs.
+pub fn begin<'a>(
     ctx: Option<&'a ToolContext>,
+    text: &'a str,
     properties: &'static [Property],
-) -> Option<&'a ToolContext> {
-    let ctx = ctx?;
-    missing(ctx, properties).is_none().then_some(ctx)
+    slots: &mut [&mut dyn Slot<'a>],
+) -> Result<&'a ToolContext, Result<Prepared<'a>, Reject>> {
+    parse(text, properties, slots).map_err(Err)?;
+    let ctx = ctx.ok_or(Ok(Prepared::Checked))?;
+    match missing(ctx, properties) {
+        None => Ok(ctx),
+        Some(need) => Err(Ok(without(need))),
+    }
 }
 
-/// Returns what a call gives that is not [`ready`].
 #[cold]
-pub fn unready<'a>(ctx: Option<&ToolContext>, properties: &'static [Property]) -> Prepared<'a> {
-    match ctx.and_then(|ctx| missing(ctx, properties)) {
-        None => Prepared::Checked,
-        Some(need) => Prepared::Done(Err(ToolError::new(format!(
-            "the tool needs `State<{}>`; none was given to the agent",
-            (need.name)()
-        )))),
-    }
+fn without<'a>(need: Need) -> Prepared<'a> {
+    Prepared::Done(Err(ToolError::new(format!(
+        "the tool needs `State<{}>`; none was given to the agent",
+        (need.name)()
+    ))))
 }
 
 #[inline]
@@ -144,7 +155,7 @@ impl<T: Any + Send + Sync> StateOf<T> {
     ///
     /// # Panics
     ///
-    /// When the agent has none of this type, which [`ready`] has seen before.
+    /// When the agent has none of this type, which [`begin`] has seen before.
     pub fn take<'h>(&mut self, ctx: &'h ToolContext) -> State<'h, T> {
         State(
             ctx.state()

@@ -109,7 +109,8 @@ const fn holds(bounds: &Bounds, number: Num) -> bool {
         }
     };
     let in_steps = match (bounds.multiple_of, number) {
-        (Some(step), Num::Int(number)) => step != 0 && number % (step as i128) == 0,
+        (Some(step), Num::Int(number)) => step.divides(number),
+        // The macro has looked at it as it is written.
         _ => true,
     };
     let listed = match number {

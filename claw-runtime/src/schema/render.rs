@@ -13,32 +13,30 @@ use super::normalise::{members, normalise};
 pub(crate) struct Rendered {
     /// As providers get it.
     pub(crate) text: String,
-    /// As claw reads it: with the members that only claw understands, and exact bounds.
-    pub(crate) full: String,
     /// Whether the fast path does not know or check a part of it.
     pub(crate) slow: bool,
+    /// Whether a value in it is secret.
+    pub(crate) secret: bool,
 }
 
 /// Joins the schema of an object with these properties; examples that have a JSON form stand beside them.
 pub(crate) fn object(properties: &'static [Property], examples: &[Example]) -> Rendered {
     let mut text = Writer::document(properties, false, Vec::new());
-    let mut full = Writer::document(properties, true, Vec::new());
-    let examples: Vec<String> = examples.iter().filter_map(|of| example(of)).collect();
-    if !examples.is_empty() {
-        for out in [&mut text.out, &mut full.out] {
-            out.truncate(out.len() - 1);
-            let _ = write!(out, ",\"examples\":[{}]}}", examples.join(","));
-        }
-    }
+    text.examples(examples);
     Rendered {
-        full: full.out,
         text: text.out,
         slow: text.slow,
+        secret: text.secret,
     }
 }
 
-/// The greatest number that providers take in a schema.
-const SAFE: f64 = 9_007_199_254_740_992.0;
+/// Joins the same schema as claw reads it: with the members that only claw understands, and exact bounds.
+pub(crate) fn full(properties: &'static [Property], examples: &[Example]) -> String {
+    let mut full = Writer::document(properties, true, Vec::new());
+    full.examples(examples);
+    full.out
+}
+
 /// Returns the schema of a result of a declared type, when it is an object: other results have no output schema.
 pub(crate) fn output(node: &'static Node) -> Option<String> {
     let mut writer = Writer::new(false, Vec::new());
@@ -60,17 +58,22 @@ pub(crate) fn example(example: Example) -> Option<String> {
     members.map(|members| format!("{{{}}}", members.join(",")))
 }
 
+/// The greatest number that providers take in a schema.
+const SAFE: f64 = 9_007_199_254_740_992.0;
+
 struct Writer {
     out: String,
     internal: bool,
     slow: bool,
+    secret: bool,
     /// The declared types around the place that is written.
     open: Vec<TypeId>,
     /// The types that contain themselves, and their names in `$defs`.
     defs: Vec<(&'static Named, String)>,
     /// Names in `$defs` that schemars uses.
     taken: Vec<String>,
-    generator: schemars::SchemaGenerator,
+    /// Made when a foreign type comes: most schemas have none.
+    generator: Option<Box<schemars::SchemaGenerator>>,
 }
 
 impl Writer {
@@ -79,12 +82,11 @@ impl Writer {
             out: String::with_capacity(256),
             internal,
             slow: false,
+            secret: false,
             open: Vec::new(),
             defs: Vec::new(),
             taken,
-            generator: schemars::generate::SchemaSettings::draft2020_12()
-                .with(|settings| settings.inline_subschemas = true)
-                .into_generator(),
+            generator: None,
         }
     }
 
@@ -97,6 +99,15 @@ impl Writer {
         }
         writer.out.push('}');
         writer
+    }
+
+    /// Adds examples to a finished document.
+    fn examples(&mut self, examples: &[Example]) {
+        let examples: Vec<String> = examples.iter().filter_map(|of| example(of)).collect();
+        if !examples.is_empty() {
+            self.out.truncate(self.out.len() - 1);
+            let _ = write!(self.out, ",\"examples\":[{}]}}", examples.join(","));
+        }
     }
 
     /// Writes `$defs`: ours and those of schemars. Fails with the names of schemars when one is ours too.
@@ -113,7 +124,10 @@ impl Writer {
             self.out.push('}');
             written += 1;
         }
-        let foreign = self.generator.take_definitions(true);
+        let foreign = match &mut self.generator {
+            Some(generator) => generator.take_definitions(true),
+            None => serde_json::Map::new(),
+        };
         if self.defs.iter().any(|(_, name)| foreign.contains_key(name)) {
             return Err(foreign.keys().cloned().collect());
         }
@@ -189,6 +203,7 @@ impl Writer {
         if let Some(json) = property.example.json() {
             self.member(start, "examples", &format!("[{json}]"));
         }
+        self.secret |= property.secret;
         if self.internal && property.secret {
             self.member(start, "writeOnly", "true");
         }
@@ -242,6 +257,7 @@ impl Writer {
             }
             Kind::Number => {
                 self.out.push_str("\"type\":\"number\"");
+                self.slow |= bounds.multiple_of.is_some();
                 self.range(&bounds);
             }
             Kind::Boolean => self.out.push_str("\"type\":\"boolean\""),
@@ -297,7 +313,8 @@ impl Writer {
             Kind::Any => {}
             Kind::Foreign(foreign) => {
                 self.slow = true;
-                let schema = (foreign.schema)(&mut self.generator);
+                let generator = self.generator.get_or_insert_with(generator);
+                let schema = (foreign.schema)(generator);
                 self.out.push_str(&members(schema));
             }
         }
@@ -336,6 +353,8 @@ impl Writer {
         } else {
             bounds.format
         };
+        // The tree takes this word for a secret too.
+        self.secret |= format == "password";
         if !format.is_empty() {
             let _ = write!(self.out, ",\"format\":{}", quoted(format));
         }
@@ -386,6 +405,12 @@ impl Writer {
     }
 }
 
+fn generator() -> Box<schemars::SchemaGenerator> {
+    let settings = schemars::generate::SchemaSettings::draft2020_12();
+    let generator = settings.with(|settings| settings.inline_subschemas = true);
+    Box::new(generator.into_generator())
+}
+
 /// Gathers the members of an object and of all that is flattened into it.
 fn flattened(
     properties: &'static [Property],
@@ -424,8 +449,8 @@ mod tests {
         need: None,
     };
 
-    fn value(rendered: &Rendered) -> Value {
-        serde_json::from_str(&rendered.full).unwrap()
+    fn read_by_claw(properties: &'static [Property]) -> Value {
+        serde_json::from_str(&full(properties, &[])).unwrap()
     }
 
     #[test]
@@ -438,7 +463,7 @@ mod tests {
             r#"{"type":"object","properties":{"a":{"type":"string","format":"ipv4","description":"A \"quoted\" é."}},"required":["a"],"additionalProperties":false}"#
         );
         assert_eq!(
-            value(&rendered)["properties"]["a"]["x-aliases"],
+            read_by_claw(PROPERTIES)["properties"]["a"]["x-aliases"],
             json!(["b"])
         );
         assert!(!rendered.slow);
@@ -475,7 +500,7 @@ mod tests {
             },
         )];
         let rendered = object(PROPERTIES, &[]);
-        let value = value(&rendered);
+        let value = read_by_claw(PROPERTIES);
         assert_eq!(
             value["properties"]["tree"]["properties"]["children"]["items"],
             json!({"$ref": "#/$defs/Tree"})

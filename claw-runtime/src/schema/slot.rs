@@ -148,6 +148,11 @@ impl<T> Arg<T> {
         }
     }
 
+    /// Fills in a default that costs nothing to make, where there is no value.
+    pub fn or(&mut self, value: T) {
+        self.0.get_or_insert(value);
+    }
+
     /// Returns the value by reference.
     ///
     /// # Panics
@@ -236,6 +241,11 @@ impl<T> ForeignArg<T> {
         if self.value.is_none() {
             self.value = Some(value());
         }
+    }
+
+    /// Fills in a default that costs nothing to make, where there is no value.
+    pub fn or(&mut self, value: T) {
+        self.value.get_or_insert(value);
     }
 
     /// Returns the value.

@@ -67,7 +67,8 @@ use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, ren
 pub struct Tool {
     spec: Spec,
     body: Body,
-    parsed: OnceLock<Parsed>,
+    joined: OnceLock<Joined>,
+    read: OnceLock<Read>,
     output: OnceLock<Option<Arc<str>>>,
 }
 
@@ -83,11 +84,17 @@ pub type Handler = Arc<
         + Sync,
 >;
 
-struct Parsed {
+/// The schema as text, and what was seen on the way.
+struct Joined {
     json: Arc<str>,
-    schema: Schema,
     /// Whether the fast path checks all of the schema.
     has_fast_path: bool,
+    has_secrets: bool,
+}
+
+/// The schema read back: made when the slow path needs it.
+struct Read {
+    schema: Schema,
     /// Why the schema cannot be used; no call passes it.
     fault: Option<SchemaError>,
 }
@@ -126,7 +133,8 @@ impl Tool {
         Self {
             spec: entry.spec.clone(),
             body: Body::Linked(entry),
-            parsed: OnceLock::new(),
+            joined: OnceLock::new(),
+            read: OnceLock::new(),
             output: OnceLock::new(),
         }
     }
@@ -141,7 +149,8 @@ impl Tool {
         Self {
             spec,
             body: Body::Dynamic { schema, handler },
-            parsed: OnceLock::new(),
+            joined: OnceLock::new(),
+            read: OnceLock::new(),
             output: OnceLock::new(),
         }
     }
@@ -193,15 +202,15 @@ impl Tool {
 
     /// Returns the canonical JSON Schema of the arguments as text.
     pub fn input_schema(&self) -> Arc<str> {
-        self.parsed().json.clone()
+        self.joined().json.clone()
     }
 
     /// Returns the canonical schema with what only claw reads of it: `x-aliases`, the other names of a parameter.
     pub fn full_schema(&self) -> Value {
         match &self.body {
             Body::Linked(entry) => {
-                let rendered = render::object(entry.properties, entry.examples);
-                serde_json::from_str(&rendered.full).expect("the renderer writes JSON")
+                let full = render::full(entry.properties, entry.examples);
+                serde_json::from_str(&full).expect("the renderer writes JSON")
             }
             Body::Dynamic { schema, .. } => schema.clone(),
         }
@@ -219,7 +228,12 @@ impl Tool {
 
     /// Returns the canonical schema as a tree.
     pub fn schema(&self) -> &Schema {
-        &self.parsed().schema
+        &self.read().schema
+    }
+
+    /// Tells whether any argument, or part of one, is secret.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.joined().has_secrets
     }
 
     /// Compiles what others wrote of the schema.
@@ -228,7 +242,7 @@ impl Tool {
             Body::Linked(entry) => schema::holds_foreign(entry.properties),
             Body::Dynamic { .. } => true,
         };
-        match compiles.then(|| self.parsed().fault.clone()).flatten() {
+        match compiles.then(|| self.read().fault.clone()).flatten() {
             Some(fault) => Err(fault),
             None => Ok(()),
         }
@@ -241,31 +255,45 @@ impl Tool {
         }
     }
 
-    fn parsed(&self) -> &Parsed {
-        self.parsed.get_or_init(|| {
-            let (json, full, is_foreign, is_slow) = match &self.body {
+    fn joined(&self) -> &Joined {
+        self.joined.get_or_init(|| match &self.body {
+            Body::Linked(entry) => {
+                let rendered = render::object(entry.properties, entry.examples);
+                // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see
+                // declared names only.
+                let is_aliased = entry.properties.iter().any(|of| !of.aliases.is_empty());
+                Joined {
+                    json: rendered.text.into(),
+                    has_fast_path: !rendered.slow && !is_aliased,
+                    // A foreign type says in its schema what is secret.
+                    has_secrets: rendered.secret
+                        || !self.spec.secret.is_empty()
+                        || (rendered.slow && self.schema().has_secrets()),
+                }
+            }
+            Body::Dynamic { schema, .. } => Joined {
+                json: schema.to_string().into(),
+                has_fast_path: false,
+                has_secrets: self.schema().has_secrets(),
+            },
+        })
+    }
+
+    fn read(&self) -> &Read {
+        self.read.get_or_init(|| {
+            let (schema, fault) = match &self.body {
                 Body::Linked(entry) => {
-                    let rendered = render::object(entry.properties, entry.examples);
-                    let is_foreign = schema::holds_foreign(entry.properties);
-                    (rendered.text, rendered.full, is_foreign, rendered.slow)
+                    let full = render::full(entry.properties, entry.examples);
+                    if schema::holds_foreign(entry.properties) {
+                        foreign(&full)
+                    } else {
+                        (Schema::parse_text(&full), None)
+                    }
                 }
-                Body::Dynamic { schema, .. } => {
-                    (schema.to_string(), schema.to_string(), true, true)
-                }
+                Body::Dynamic { schema, .. } => foreign(&schema.to_string()),
             };
-            // A call that uses an alias is renamed by the slow path, so that policy, journal and tool see declared names
-            // only.
-            let is_aliased = self.properties().iter().any(|of| !of.aliases.is_empty());
-            let value = || serde_json::from_str(&full).unwrap_or(Value::Bool(true));
-            let (schema, fault) = match is_foreign.then(|| Schema::foreign(&value())) {
-                None => (Schema::parse_text(&full), None),
-                Some(Ok(schema)) => (schema, None),
-                Some(Err(fault)) => (Schema::parse_text(&full), Some(fault)),
-            };
-            Parsed {
-                json: json.into(),
+            Read {
                 schema: schema.with_secret(self.spec.secret),
-                has_fast_path: !is_slow && !is_aliased,
                 fault,
             }
         })
@@ -287,7 +315,7 @@ impl Tool {
     /// Returns the report for the model when the arguments do not fit.
     pub fn validate_as(&self, arguments: &str, agent: Coerce) -> Result<ValidArguments, String> {
         if let Body::Linked(entry) = &self.body
-            && self.parsed().has_fast_path
+            && self.joined().has_fast_path
             && check(entry, arguments).is_ok()
         {
             return Ok(ValidArguments {
@@ -295,7 +323,7 @@ impl Tool {
                 notes: Vec::new(),
             });
         }
-        let Parsed { schema, fault, .. } = self.parsed();
+        let Read { schema, fault } = self.read();
         if let Some(fault) = fault {
             let name = self.name();
             return Err(format!(
@@ -365,6 +393,15 @@ impl Tool {
                 Err(error) => Prepared::Done(Err(ToolError::new(error.to_string()))),
             },
         }
+    }
+}
+
+/// Reads a schema that others wrote, in part at least: with a fault, the tree serves to show and mask.
+fn foreign(text: &str) -> (Schema, Option<SchemaError>) {
+    let value = serde_json::from_str(text).unwrap_or(Value::Bool(true));
+    match Schema::foreign(&value) {
+        Ok(schema) => (schema, None),
+        Err(fault) => (Schema::parse_text(text), Some(fault)),
     }
 }
 

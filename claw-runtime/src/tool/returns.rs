@@ -63,8 +63,8 @@ impl<E: Display> Failure for E {
     }
 }
 
-/// What a function returns, as a type. `schema`, called on many references to it, tells the schema of a result where
-/// there is one: the first of these that fits, a `Result` by its value. No name is compared.
+/// What a function returns, as a type. [`Told::schema`], called on many references to it, tells the schema of a result
+/// where there is one: of the implementations, that for the most references which fits. No name is compared.
 pub struct Returns<T>(PhantomData<fn() -> T>);
 
 impl<T> Returns<T> {
@@ -75,15 +75,15 @@ impl<T> Returns<T> {
     }
 }
 
-macro_rules! schemas {
-    ($($(#[$doc:meta])* $name:ident [$($generics:tt)*] $t:ty => $schema:expr;)*) => {$(
-        $(#[$doc])*
-        pub trait $name {
-            /// Returns the schema as JSON text.
-            fn schema(&self) -> Option<String>;
-        }
+/// A result that may have a schema. One trait for all of them: each more in scope makes every tool dearer to compile.
+pub trait Told {
+    /// Returns the schema as JSON text.
+    fn schema(&self) -> Option<String>;
+}
 
-        impl<$($generics)*> $name for $t {
+macro_rules! schemas {
+    ($([$($generics:tt)*] $t:ty => $schema:expr;)*) => {$(
+        impl<$($generics)*> Told for $t {
             fn schema(&self) -> Option<String> {
                 $schema
             }
@@ -92,18 +92,12 @@ macro_rules! schemas {
 }
 
 schemas! {
-    /// A `Result` whose value schemars describes.
-    ForeignResult [T: JsonSchema, E] &&&&&Returns<Result<T, E>> => normalise::output::<T>();
-    /// A `Result` whose value is declared.
-    NativeResult [T: ToolInput, E] &&&&Returns<Result<T, E>> => render::output(T::NODE);
-    /// Any other `Result`.
-    OtherResult [T, E] &&&Returns<Result<T, E>> => None;
-    /// A value that schemars describes.
-    ForeignValue [T: JsonSchema] &&Returns<T> => normalise::output::<T>();
-    /// A value that is declared.
-    NativeValue [T: ToolInput] &Returns<T> => render::output(T::NODE);
-    /// Any other value.
-    OtherValue [T] Returns<T> => None;
+    [T: JsonSchema, E] &&&&&Returns<Result<T, E>> => normalise::output::<T>();
+    [T: ToolInput, E] &&&&Returns<Result<T, E>> => render::output(T::NODE);
+    [T, E] &&&Returns<Result<T, E>> => None;
+    [T: JsonSchema] &&Returns<T> => normalise::output::<T>();
+    [T: ToolInput] &Returns<T> => render::output(T::NODE);
+    [T] Returns<T> => None;
 }
 
 /// A type of values on their way out; [`Out::form`] tells their form.
@@ -222,14 +216,11 @@ pub const fn out<T, E>(_: &Result<T, E>) -> Out<T> {
 /// # Errors
 ///
 /// Fails as the tool did, and where its value has no form.
-pub fn convert<T, E: Failure, F: Form<T>>(
+pub fn convert<T, F: Form<T>>(
     form: F,
-    result: Result<T, E>,
+    result: Result<T, ToolError>,
 ) -> Result<ToolOutput, ToolError> {
-    match result {
-        Ok(value) => form.convert(value),
-        Err(error) => Err(error.tell()),
-    }
+    form.convert(result?)
 }
 
 /// Converts why a tool failed.

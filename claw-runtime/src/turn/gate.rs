@@ -15,6 +15,9 @@ use crate::tool::{Approve, Tool, ValidArguments};
 
 /// Characters of a made-up tool name that the model is shown again.
 const NAME_CHARS: usize = 64;
+/// How the refusal of a faulty call begins: by this a fold of the journal tells it from that of a call that could run.
+pub(super) const FAULTY: &str = "Refused: this call failed the same way each time it was sent.";
+pub(super) const CUT_AGAIN: &str = "Refused: the output limit cut this call each time it was sent.";
 /// Tools named where none is near.
 const LISTED: usize = 20;
 
@@ -82,9 +85,12 @@ impl Turn {
             ),
             Rung::Refuse | Rung::Stop => (
                 Status::Refused,
-                "Refused: this call failed the same way each time it was sent. Do something else, or say what is \
-                 missing."
-                    .to_owned(),
+                match status {
+                    Status::Cut => {
+                        format!("{CUT_AGAIN} Send less at once, or say what is missing.")
+                    }
+                    _ => format!("{FAULTY} Do something else, or say what is missing."),
+                },
             ),
         };
         if rung == Rung::Stop {

@@ -2,10 +2,12 @@
 //!
 //! What was decided is read, not decided anew. The loop guard is told of each call as it was when the call was made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
 use super::canonical;
+use super::gate::{CUT_AGAIN, FAULTY};
 use super::guard::{Mark, Proposal};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
@@ -16,7 +18,7 @@ use crate::event::{
 use crate::message::{ContentBlock, StopReason, ToolCall, Usage, text_of};
 use crate::provider::{FailureClass, Target, ToolChoice};
 use crate::session::{Stored, View};
-use crate::tool::Effect;
+use crate::tool::{Effect, Tool, ValidArguments};
 
 /// Where a turn was interrupted.
 #[derive(Debug)]
@@ -27,6 +29,10 @@ pub(super) enum At {
     Asking {
         asking: Asking,
         retry: Option<Duration>,
+        /// What the service said when it found the request too long, and nothing was done about it yet.
+        overflow: Option<String>,
+        /// Whether the answer broke off after something was shown, so that the next round goes on with it.
+        broke: bool,
     },
     /// Calls of a reply are open, or were just answered.
     Calling {
@@ -45,7 +51,8 @@ pub(super) struct Past {
     pub(super) decided: bool,
     denied: bool,
     guarded: bool,
-    asked: Option<String>,
+    /// How the refusal of a faulty call begins.
+    refused_as: Option<&'static str>,
     pub(super) answer: Option<(String, Answer)>,
     pub(super) start: Option<Start>,
     /// With the signature that the guard compares.
@@ -77,6 +84,7 @@ impl Turn {
             notice: None,
             stop: StopReason::Stop,
             since: Since::Nothing,
+            broke: false,
             takeovers: 0,
             cancelled: false,
             waits: false,
@@ -90,58 +98,71 @@ impl Turn {
         fold.finish()
     }
 
-    /// Tells the guard of a call that was decided on before. Returns where it stands, when its outcome is to be told too,
-    /// and whether it was refused for its place alone.
-    pub(super) fn replay(&mut self, past: &Past) -> (Option<Mark>, bool) {
+    /// Tells the guard of a call that was decided on before.
+    pub(super) fn replay(&mut self, past: &Past) -> Replayed {
         let Past { call, .. } = past;
         let status = past.outcome.as_ref().map(|(status, _)| *status);
-        if status == Some(Status::Refused) && !past.guarded && !past.decided && past.start.is_none()
-        {
-            return (None, true);
+        let went = past.decided || past.start.is_some();
+        if status == Some(Status::Refused) && !past.guarded && !went {
+            return Replayed::Excused;
+        }
+        if status == Some(Status::NotStarted) && !went {
+            return Replayed::Silent;
         }
         self.calls += 1;
         let tool = self.setup.tools.get(&call.name).cloned();
         let valid = tool
             .as_ref()
             .and_then(|tool| tool.validate_as(&call.arguments, self.setup.coerce).ok());
-        let known = past.start.as_ref().map(|start| &start.digest);
-        let digest = known.or(past.asked.as_ref()).cloned().unwrap_or_else(|| {
-            let arguments = valid
-                .as_ref()
-                .map_or(&*call.arguments, |valid| valid.text());
-            canonical::digest(&call.name, arguments)
-        });
-        let went = past.decided || past.start.is_some();
         let fault = match status {
             _ if went => None,
             Some(Status::Cut) => Some(format!("cut {}", call.name)),
+            Some(Status::Refused) if past.refused_as == Some(CUT_AGAIN) => {
+                Some(format!("cut {}", call.name))
+            }
             Some(Status::UnknownTool) => Some(format!("unknown {}", call.name)),
-            Some(Status::Refused) if tool.is_none() => Some(format!("unknown {}", call.name)),
-            Some(Status::Invalid) => Some(digest.clone()),
-            Some(Status::Refused) if valid.is_none() => Some(digest.clone()),
+            Some(Status::Invalid) => Some(canonical::digest(&call.name, &call.arguments)),
+            Some(Status::Refused) if past.refused_as == Some(FAULTY) => Some(match &tool {
+                None => format!("unknown {}", call.name),
+                Some(_) => canonical::digest(&call.name, &call.arguments),
+            }),
             _ => None,
         };
         if let Some(key) = fault {
             self.guard.faulty(key, &self.setup.limits);
-            return (None, false);
+            return Replayed::Silent;
         }
         let signature = match (&tool, &valid) {
             (Some(tool), Some(valid)) => canonical::signature(tool, valid.text()),
-            _ => digest,
+            // The tool is not what it was: its call stands for itself.
+            _ => canonical::digest(&call.name, &call.arguments),
         };
         let proposal = Proposal {
-            tool: &call.name,
+            tool: tool.as_ref().map_or(&*call.name, |tool| tool.name()),
             signature: &signature,
-            polls: tool.is_some_and(|tool| tool.spec().poll),
+            polls: tool.as_ref().is_some_and(|tool| tool.spec().poll),
             now: past.at,
         };
         let mark = self.guard.propose(proposal, &self.setup.limits);
         if past.denied {
             self.guard.settle(mark, "denied".to_owned());
         }
-        let settles = went && !past.denied && status != Some(Status::NotStarted);
-        (settles.then_some(mark), false)
+        match (tool, valid) {
+            _ if !went || past.denied => Replayed::Silent,
+            (Some(tool), Some(valid)) => Replayed::Ran(mark, Some((tool, valid))),
+            _ => Replayed::Ran(mark, None),
+        }
     }
+}
+
+/// What a call was to the guard.
+pub(super) enum Replayed {
+    /// Refused for its place alone, which is no failure of the model.
+    Excused,
+    /// It never came to run.
+    Silent,
+    /// Its outcome counts; with what it takes to run it, where the tool still is what it was.
+    Ran(Mark, Option<(Arc<Tool>, ValidArguments)>),
 }
 
 /// What came since the last request.
@@ -149,6 +170,8 @@ enum Since {
     Nothing,
     /// It failed and is to be made again after a pause.
     Retry(Duration),
+    /// The service found it too long, and said this.
+    TooLong(String),
     /// It failed otherwise.
     Failed(FailureClass),
     /// A reply came that was no answer.
@@ -171,6 +194,8 @@ struct Fold {
     /// Why the last reply ended.
     stop: StopReason,
     since: Since,
+    /// Whether a broken answer came since the last request.
+    broke: bool,
     takeovers: u32,
     cancelled: bool,
     /// Whether a person is waited for.
@@ -205,12 +230,23 @@ impl Fold {
                 self.asking.attempt = *attempt;
                 self.summarising = true;
             }
-            Event::ModelFailed { .. } if self.summarising => {}
             Event::ModelFailed {
-                class, retry_ms, ..
+                class,
+                message,
+                retry_ms,
+                usage,
             } => {
-                let retry = retry_ms.map(|ms| Since::Retry(Duration::from_millis(ms)));
-                self.since = retry.unwrap_or(Since::Failed(*class));
+                self.spend(*usage);
+                if self.summarising {
+                    return;
+                }
+                self.since = match retry_ms {
+                    Some(ms) => Since::Retry(Duration::from_millis(*ms)),
+                    None if *class == FailureClass::ContextLength => {
+                        Since::TooLong(message.clone())
+                    }
+                    None => Since::Failed(*class),
+                };
             }
             Event::Assistant {
                 content,
@@ -218,8 +254,8 @@ impl Fold {
                 ..
             } => {
                 self.got_further();
+                self.broke = true;
                 self.turn.begun.push_str(&text_of(content));
-                self.turn.continued = true;
             }
             Event::Assistant {
                 content,
@@ -227,9 +263,7 @@ impl Fold {
                 usage,
                 ..
             } => {
-                if let Some(usage) = usage {
-                    self.turn.usage += *usage;
-                }
+                self.spend(*usage);
                 self.assistant(content, stop);
             }
             Event::Faulty { fault } => self.notice = Some(fault.clone()),
@@ -247,10 +281,7 @@ impl Fold {
             Event::Guard { call, verdict } => {
                 self.call(call, |past| past.guarded |= *verdict != GuardVerdict::Note);
             }
-            Event::ApprovalAsked { call, digest } => {
-                self.waits = true;
-                self.call(call, |past| past.asked = Some(digest.clone()));
-            }
+            Event::ApprovalAsked { .. } => self.waits = true,
             Event::Approval {
                 call,
                 digest,
@@ -326,6 +357,10 @@ impl Fold {
 
     fn summarised(&mut self, usage: Option<Usage>) {
         self.summarising = false;
+        self.spend(usage);
+    }
+
+    fn spend(&mut self, usage: Option<Usage>) {
         if let Some(usage) = usage {
             self.turn.usage += usage;
         }
@@ -360,6 +395,8 @@ impl Fold {
             turn.begun.clear();
         }
         if !again {
+            // A new round after a failure goes on with what was shown of the broken answer.
+            turn.continued |= matches!(&self.since, Since::Failed(class) if class.is_retryable());
             let reason = wraps_up.then(|| turn.stop.take().unwrap_or_else(unsaid));
             self.asking = Asking {
                 wrap_up: reason,
@@ -377,6 +414,7 @@ impl Fold {
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,
+            Since::TooLong(_) if again && !elsewhere => asking.tries += 1,
             Since::Said if re_ask.is_some_and(|re_ask| re_ask.fault == EMPTY) => {
                 asking.empty_replies += 1;
                 asking.tries = 1;
@@ -398,6 +436,7 @@ impl Fold {
         }
         self.at = Stage::Asking;
         self.since = Since::Nothing;
+        self.broke = false;
     }
 
     fn assistant(&mut self, content: &[ContentBlock], stop: &StopReason) {
@@ -442,6 +481,10 @@ impl Fold {
         };
         // The first answer is the one that counts.
         if past.outcome.is_none() {
+            let said = text_of(content);
+            past.refused_as = [FAULTY, CUT_AGAIN]
+                .into_iter()
+                .find(|begin| said.starts_with(begin));
             past.outcome = Some((status, journaled_signature(status, content, progress)));
             self.turn.tally.count(&past.call.name, status);
         }
@@ -449,24 +492,32 @@ impl Fold {
 
     /// All calls are answered: the guard is told as the turn told it.
     fn close_round(&mut self) {
+        if self.calls.is_empty() {
+            return;
+        }
         let turn = &mut self.turn;
-        let mut settled = Vec::new();
-        let mut ended = Vec::new();
+        let mut ends = Vec::new();
         for past in std::mem::take(&mut self.calls) {
-            let (mark, excused) = turn.replay(&past);
-            let effect = past.start.map(|start| start.effect);
-            let Some((status, signature)) = past.outcome else {
-                continue;
+            let (mark, harmless) = match turn.replay(&past) {
+                Replayed::Excused => continue,
+                Replayed::Silent => (None, true),
+                Replayed::Ran(mark, run) => {
+                    let effect = run.map_or(Effect::Pure, |(tool, _)| tool.spec().effect);
+                    (Some(mark), effect.is_harmless())
+                }
             };
-            settled.extend(mark.map(|mark| (mark, signature)));
-            if !excused {
-                ended.push((mark, status, effect.is_none_or(Effect::is_harmless)));
+            if let Some((status, signature)) = past.outcome {
+                ends.push((mark, harmless, status, signature));
             }
         }
-        for (mark, signature) in settled {
-            turn.guard.settle(mark, signature);
+        for (mark, _, status, signature) in &ends {
+            if let Some(mark) = mark
+                && *status != Status::NotStarted
+            {
+                turn.guard.settle(*mark, signature.clone());
+            }
         }
-        for (mark, status, harmless) in ended {
+        for (mark, harmless, status, _) in ends {
             turn.guard.ended(mark, status, harmless, &turn.setup.limits);
         }
         turn.guard.round_ended();
@@ -481,17 +532,25 @@ impl Fold {
             notice,
             stop,
             since,
+            broke,
             takeovers,
             cancelled,
             ..
         } = self;
-        let retry = match since {
-            Since::Retry(after) => Some(after),
-            _ => None,
+        let broke = broke && matches!(&since, Since::Failed(class) if class.is_retryable());
+        let (retry, overflow) = match since {
+            Since::Retry(after) => (Some(after), None),
+            Since::TooLong(message) => (None, Some(message)),
+            _ => (None, None),
         };
         let at = match at {
             Stage::Posted => At::Posted,
-            Stage::Asking => At::Asking { asking, retry },
+            Stage::Asking => At::Asking {
+                asking,
+                retry,
+                overflow,
+                broke,
+            },
             Stage::Calling => At::Calling {
                 calls,
                 notice,
@@ -514,7 +573,7 @@ fn past(call: &ToolCall) -> Past {
         decided: false,
         denied: false,
         guarded: false,
-        asked: None,
+        refused_as: None,
         answer: None,
         start: None,
         outcome: None,

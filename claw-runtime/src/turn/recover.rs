@@ -3,12 +3,14 @@
 //! No decision is made twice: [`past`](super::past) folds the turn's state from its events, so tools, policy and limits
 //! may have changed meanwhile. Only a call that was never started goes through the gate again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::denied_text;
 use super::calls::{Kept, ended};
 use super::canonical;
-use super::past::{At, Past, Start};
+use super::guard::Mark;
+use super::past::{At, Past, Replayed, Start};
 use super::reply::Asked;
 use super::request::Asking;
 use super::round::{Call, Round, State};
@@ -16,6 +18,7 @@ use super::secret::is_lost;
 use super::{Command, Phase, Timer, Turn};
 use crate::event::{Answer, EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason};
+use crate::provider::FailureClass;
 use crate::tool::{Effect, Tool, ValidArguments};
 
 /// How often a call is started in all, when each time its process ends before it does.
@@ -100,7 +103,18 @@ impl Turn {
             At::Said(stop) => self.was_said(stop),
             At::Posted | At::Asking { .. } if self.ending.is_some() => self.next_round(),
             At::Posted => self.begin(),
-            At::Asking { asking, retry } => self.ask_on(asking, retry),
+            At::Asking {
+                asking,
+                retry,
+                overflow,
+                broke,
+            } => {
+                if broke && !self.continued {
+                    self.continued = true;
+                    return self.ask_next_round();
+                }
+                self.ask_on(asking, retry, overflow);
+            }
         }
     }
 
@@ -114,8 +128,15 @@ impl Turn {
         self.arm_active_time(rest);
     }
 
+    /// Asks the model to go on with an answer that broke off.
+    fn ask_next_round(&mut self) {
+        self.arm_rest();
+        self.tell_context();
+        self.next_round();
+    }
+
     /// Sends the request again that was under way, or waits for the next attempt as it was to.
-    fn ask_on(&mut self, mut asking: Asking, retry: Option<Duration>) {
+    fn ask_on(&mut self, mut asking: Asking, retry: Option<Duration>, overflow: Option<String>) {
         match asking.wrap_up {
             Some(_) => self.arm_active_time(self.setup.limits.wrap_up_time),
             None => self.arm_rest(),
@@ -123,6 +144,13 @@ impl Turn {
         self.tell_context();
         if self.stop.is_some() {
             return self.next_round();
+        }
+        if let Some(message) = overflow {
+            self.phase = Phase::Asking(asking);
+            if !self.overflowed(&message) {
+                self.fail(FailureClass::ContextLength, message);
+            }
+            return;
         }
         let Some(after) = retry else {
             // It was not answered, so it does not count.
@@ -160,11 +188,17 @@ impl Turn {
         let (mut fates, mut settled) = (Vec::new(), Vec::new());
         for (nth, past) in past.into_iter().enumerate() {
             if let Some((status, signature)) = &past.outcome {
-                let (mark, excused) = self.replay(&past);
-                settled.extend(mark.map(|mark| (mark, signature.clone())));
-                let mut done = silent(&past);
+                let mut done = match self.replay(&past) {
+                    Replayed::Ran(mark, run) => {
+                        if *status != Status::NotStarted {
+                            settled.push((mark, signature.clone()));
+                        }
+                        again(&past, mark, run)
+                    }
+                    Replayed::Silent => silent(&past),
+                    Replayed::Excused => silent(&past).excused(),
+                };
                 done.state = State::Done(*status);
-                done.excused = excused;
                 calls.push(done);
                 continue;
             }
@@ -195,15 +229,19 @@ impl Turn {
 
     /// Decides on a call that was started and has no outcome.
     fn started_before(&mut self, past: &Past, start: &Start, may_try: bool) -> (Call, Fate) {
-        let (mark, _) = self.replay(past);
+        let (mark, run) = match self.replay(past) {
+            Replayed::Ran(mark, run) => (Some(mark), run),
+            _ => (None, None),
+        };
         let tool = self.setup.tools.get(&past.call.name).cloned();
-        let arguments = tool
-            .as_ref()
-            .and_then(|tool| self.same_arguments(tool, past, &start.digest));
+        // A secret among the arguments is not kept, and a schema may have changed: then they are other arguments.
+        let run = run.filter(|(tool, arguments)| {
+            canonical::digest(tool.name(), arguments.text()) == start.digest
+        });
         let declared = tool.as_ref().map(|tool| tool.spec().effect);
         let once = start.effect == Effect::Once || declared == Some(Effect::Once);
         let reconciles = tool.as_ref().is_some_and(|tool| tool.reconcile().is_some());
-        let fate = if once && reconciles && arguments.is_some() && may_try {
+        let fate = if once && reconciles && run.is_some() && may_try {
             Fate::Reconcile
         } else if once {
             let (status, content) = ended(Effect::Once, Status::Cancelled, text(ENDED));
@@ -213,7 +251,7 @@ impl Turn {
         } else if self.ending.is_some() {
             let content = format!("{ENDED} No result was obtained; it may be sent again.");
             Fate::Answer(Status::Cancelled, text(content))
-        } else if arguments.is_some() {
+        } else if run.is_some() {
             Fate::Again
         } else {
             let content = format!(
@@ -222,27 +260,12 @@ impl Turn {
             );
             Fate::Answer(Status::Crashed, text(content))
         };
-        let mut call = match (tool, arguments, mark) {
-            (Some(tool), Some(arguments), Some(mark)) => Call::new(
-                past.call.id.clone(),
-                tool,
-                arguments,
-                start.digest.clone(),
-                mark,
-                State::Running,
-            ),
-            _ => silent(past),
+        let mut call = match mark {
+            Some(mark) => again(past, mark, run),
+            None => silent(past),
         };
         call.attempts = start.attempts;
         (call, fate)
-    }
-
-    /// Returns the validated arguments, when they are the ones that a digest stands for.
-    fn same_arguments(&self, tool: &Tool, past: &Past, digest: &str) -> Option<ValidArguments> {
-        let arguments = tool
-            .validate_as(&past.call.arguments, self.setup.coerce)
-            .ok()?;
-        (canonical::digest(tool.name(), arguments.text()) == digest).then_some(arguments)
     }
 
     /// Decides anew on a call that was never started; a person's answer to this very call counts.
@@ -356,6 +379,16 @@ impl Turn {
         }
         true
     }
+}
+
+/// Returns a call that ran, to be run again or not.
+fn again(past: &Past, mark: Mark, run: Option<(Arc<Tool>, ValidArguments)>) -> Call {
+    let Some((tool, arguments)) = run else {
+        return silent(past);
+    };
+    let digest = canonical::digest(tool.name(), arguments.text());
+    let id = past.call.id.clone();
+    Call::new(id, tool, arguments, digest, mark, State::Running)
 }
 
 /// Returns a call that is not run any more, however it ends.

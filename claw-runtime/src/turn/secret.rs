@@ -23,14 +23,13 @@ pub(super) fn without_secrets(call: &ToolCall, tools: &Toolset) -> ToolCall {
 /// Returns the arguments of a tool with secrets as they may be kept and shown: secret values masked at any depth, and with
 /// them what may hold one unnamed, which is what was sent under a name that is not declared, and JSON in text.
 pub(super) fn masked(tool: &Tool, arguments: String) -> String {
-    let schema = tool.schema();
-    if !schema.has_secrets() {
+    if !tool.has_secrets() {
         return arguments;
     }
     let Ok(Value::Object(mut members)) = serde_json::from_str(&arguments) else {
         return "{}".to_owned();
     };
-    let names = schema.names();
+    let names = tool.schema().names();
     for (name, value) in &mut members {
         // A secret's own name misspelt is no name of the tool's.
         if *names.get(name.as_str()).unwrap_or(&true) {

@@ -1,21 +1,24 @@
 //! Agents on several hosts: a session goes on wherever it is opened.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use claw_runtime::agent::Agent;
-use claw_runtime::event::{EndReason, Event};
+use claw_runtime::agent::{Agent, AgentError};
+use claw_runtime::event::{EndReason, Event, Status};
 use claw_runtime::policy::Policy;
 use claw_runtime::provider::Scripted;
 use claw_runtime::provider::scripted::{calls, says};
 use claw_runtime::registry::Toolset;
-use claw_runtime::session::{PostgresStore, View, journal};
+use claw_runtime::session::{PostgresStore, StoreError, View, journal};
 use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::server::server;
-use crate::{end_time, host};
+use crate::{end_time, host, options};
 
 /// What the test sees of the tool, and how it lets it end.
 #[derive(Default)]
@@ -115,8 +118,82 @@ async fn a_turn_whose_session_was_taken_ends_and_starts_nothing_more() {
     );
     assert_eq!(hand.begun.load(Ordering::SeqCst), 1);
 
-    // What the new owner finds is a call that was started and has no outcome.
+    // What the new owner finds is a call that was started and has no outcome: whether it was done, nobody knows.
     let journal = journal::load(&*b, "s").await.unwrap();
     let last = journal.last().map(|stored| &stored.event);
     assert!(matches!(last, Some(Event::Intent { .. })), "{last:?}");
+    finishes(&b, &hand).await;
+}
+
+/// Has a turn finished that another host began, whose call is not made again.
+async fn finishes(store: &Arc<PostgresStore>, hand: &Arc<Hand>) {
+    let begun = hand.begun.load(Ordering::SeqCst);
+    let mut session = loop {
+        match agent(store.clone(), hand.clone()).session("s").await {
+            Ok(session) => break session,
+            // Its dead owner's time is not over yet.
+            Err(AgentError::Store(StoreError::Live { .. })) => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert!(session.unfinished().await.unwrap());
+    let outcome = session.resume(&mut ()).await.unwrap().unwrap();
+    assert_eq!(
+        (outcome.text.as_str(), outcome.reason),
+        ("Done.", EndReason::Answered)
+    );
+    assert_eq!(hand.begun.load(Ordering::SeqCst), begun);
+
+    let journal = journal::load(&**store, "s").await.unwrap();
+    let outcomes = journal.iter().filter_map(|stored| match &stored.event {
+        Event::Outcome { status, .. } => Some(*status),
+        _ => None,
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), [Status::Unknown]);
+}
+
+const URL: &str = "CLAW_TEST_AGENT_URL";
+
+/// A process that is killed while its tool runs.
+#[test]
+fn child() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut options = options(&url);
+        options.lease = Duration::from_secs(1);
+        options.grace = Duration::from_millis(300);
+        let store = PostgresStore::connect(options).await.unwrap();
+        let hand = Arc::new(Hand::default());
+        let mut session = agent(Arc::new(store), hand.clone())
+            .session("s")
+            .await
+            .unwrap();
+        let _ = tokio::join!(session.run("go"), async {
+            hand.started.notified().await;
+            eprintln!("started");
+        });
+    });
+}
+
+#[tokio::test]
+async fn the_turn_of_a_killed_host_is_finished_elsewhere() {
+    let Some(server) = server() else { return };
+    let database = server.database().await;
+    let b = host(&database.url()).await;
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "agents::child", "--nocapture"])
+        .env(URL, database.url())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let started = lines.map_while(Result::ok).any(|line| line == "started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(started);
+    finishes(&b, &Arc::default()).await;
 }

@@ -438,7 +438,7 @@ impl Sim<'_> {
     }
 }
 
-fn ended(call: String, run: Run) -> Input {
+pub(crate) fn ended(call: String, run: Run) -> Input {
     let (status, content) = match run {
         Run::Gives(text) => (Status::Ok, vec![ContentBlock::text(text)]),
         Run::Ends(status) => (status, Vec::new()),

@@ -2,8 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bounds;
+mod crash;
 mod driver;
+mod history;
+mod lives;
 mod reports;
+mod shrink;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+#[cfg(feature = "http")]
+mod wire;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -175,7 +184,7 @@ fn long() -> &'static str {
     &LONG
 }
 
-fn world() -> impl Strategy<Value = World> {
+pub(crate) fn world() -> impl Strategy<Value = World> {
     let answers = vec![
         Answer::Once,
         Answer::Session,

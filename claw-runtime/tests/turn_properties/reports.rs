@@ -21,7 +21,7 @@ pub(crate) fn calls(calls: &[(&str, &str)]) -> Act {
     reply(content.collect(), StopReason::ToolCalls)
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall {
         id: id.to_owned(),
         name: name.to_owned(),
@@ -29,7 +29,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-fn reply(content: Vec<ContentBlock>, stop: StopReason) -> Act {
+pub(crate) fn reply(content: Vec<ContentBlock>, stop: StopReason) -> Act {
     Act::Reply(Reply {
         content,
         cut_calls: Vec::new(),
@@ -62,7 +62,7 @@ fn allow_all() -> Policy {
     }
 }
 
-fn start(world: &World) -> Ran {
+pub(crate) fn start(world: &World) -> Ran {
     let ran = run(world, View::default(), "one");
     check(ran.view.messages());
     ran

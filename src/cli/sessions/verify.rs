@@ -1,5 +1,6 @@
 //! `sessions verify`: whether journals are whole.
 
+use claw_runtime::event::Event;
 use claw_runtime::session::{SessionInfo, View, check, journal};
 use serde_json::json;
 
@@ -45,9 +46,16 @@ async fn faults(kept: &Kept, info: &SessionInfo) -> Result<(u64, Vec<String>), F
     let mut view = View::default();
     for stored in &journal.events {
         view.apply(&stored.event);
-        // No service would take it, now or ever: the session is stuck.
-        if let Err(fault) = check::conversation(view.messages()) {
-            faults.push(format!("after event {}: {fault}", stored.seq));
+        // Each time it is sent, and as it stands now.
+        let is_sent = matches!(stored.event, Event::ModelRequest { .. });
+        let is_last = stored.seq == journal.events.len() as u64;
+        if (is_sent || is_last)
+            && let Err(fault) = check::conversation(view.messages())
+        {
+            let seq = stored.seq;
+            faults.push(format!(
+                "no model would take the conversation of event {seq}: {fault}"
+            ));
             break;
         }
     }

@@ -244,11 +244,7 @@ fn output(tool: &Tool, p: &TokenStream) -> TokenStream {
         Some(ty) if tool.attr.stream.is_none() && !is_opaque(ty) => {
             let ty = elided(ty);
             quote!(|| {
-                #[allow(unused_imports)]
-                use #p::{
-                    ForeignResult as _, ForeignValue as _, NativeResult as _, NativeValue as _,
-                    OtherResult as _, OtherValue as _,
-                };
+                use #p::Told as _;
                 (&&&&&&#p::Returns::<#ty>::new()).schema()
             })
         }
@@ -262,8 +258,8 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
         (ident, None) => quote!(#ident),
         (ident, Some(owner)) => quote_spanned!(ident.span()=> <#owner>::#ident),
     };
-    let [given, ctx, text] =
-        ["given", "ctx", "text"].map(|name| Ident::new(name, Span::mixed_site()));
+    let [given, ctx, text, early] =
+        ["given", "ctx", "text", "early"].map(|name| Ident::new(name, Span::mixed_site()));
     let slots = slots(tool.parameters.iter().map(|parameter| &parameter.property));
     let each = || tool.parameters.iter().zip(&slots);
     let make = each().map(|(parameter, slot)| parameter.property.slot(p, slot));
@@ -309,11 +305,11 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
             #text: &'a str,
         ) -> ::core::result::Result<#p::Prepared<'a>, #p::Reject> {
             #(#make)*
-            #p::parse(#text, __PROPERTIES, &mut [#(#places),*])?;
-            #(#fill)*
-            let ::core::option::Option::Some(#ctx) = #p::ready(#given, __PROPERTIES) else {
-                return ::core::result::Result::Ok(#p::unready(#given, __PROPERTIES));
+            let #ctx = match #p::begin(#given, #text, __PROPERTIES, &mut [#(#places),*]) {
+                ::core::result::Result::Ok(#ctx) => #ctx,
+                ::core::result::Result::Err(#early) => return #early,
             };
+            #(#fill)*
             ::core::result::Result::Ok(#run)
         }
     }
@@ -322,10 +318,10 @@ fn shim(tool: &Tool, p: &TokenStream) -> TokenStream {
 /// Returns the conversion of what `call` returns.
 fn body(tool: &Tool, p: &TokenStream, call: &TokenStream) -> TokenStream {
     // Located where the type of the result stands: that is what a result that cannot be converted is reported at.
+    let here = located(p, tool.returns);
     let result = Ident::new("result", Span::mixed_site().located_at(tool.returns));
-    let near = located(p, tool.returns);
-    let convert =
-        quote_spanned!(tool.returns=> #near::convert(#near::out(&#result).form(), #result));
-    let split = quote_spanned!(tool.returns=> let #result = #near::Returned(#call).split(););
-    quote!(#split #convert)
+    quote_spanned! {tool.returns=>
+        let #result = #here::Returned(#call).split().map_err(#here::failure);
+        #here::convert(#here::out(&#result).form(), #result)
+    }
 }

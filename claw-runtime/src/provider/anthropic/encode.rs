@@ -10,12 +10,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Options, Thinking};
+use super::Options;
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 use crate::provider::content::{image_data, is_object, result_text, text_of_block};
 use crate::provider::prefix::{self, Buffer};
-use crate::provider::{Request, ToolChoice};
+use crate::provider::{Request, Thinking, ToolChoice};
 
 /// Who is asked.
 pub(super) type Peer<'a> = prefix::Peer<'a, Options>;

@@ -12,6 +12,7 @@ mod service;
 #[cfg(feature = "http")]
 pub use service::Anthropic;
 
+use super::Thinking;
 use super::decode::{Decoder, Head};
 
 /// Returns a decoder for one message of `model` at `provider`.
@@ -22,7 +23,7 @@ pub fn decoder(provider: &str, model: &str, head: Head) -> Decoder {
 /// What is asked for beside the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the model reasons before it answers.
+    /// Whether the model reasons before it answers. A budget is 1,024 tokens at least, and less than the output limit.
     pub thinking: Thinking,
     /// Whether the request marks what may be cached. A service without a prompt cache ignores the marks.
     pub cache: bool,
@@ -46,19 +47,4 @@ impl Default for Options {
     fn default() -> Self {
         Self::COMMON
     }
-}
-
-/// Whether a model reasons before it answers. Which of these a model takes is the model's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Thinking {
-    /// As the model does unasked.
-    #[default]
-    Unsaid,
-    /// As much as the model finds right.
-    Adaptive,
-    /// At most this many tokens: 1,024 or more, and less than the output limit.
-    Budget(u64),
-    /// Not at all.
-    Off,
 }

@@ -13,10 +13,18 @@ use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall};
 use crate::provider::content::{is_object, result_text, text_of, with_mark};
 use crate::provider::prefix::{self, Buffer};
-use crate::provider::{Request, ToolChoice};
+use crate::provider::{Request, Thinking, ToolChoice};
 
 /// Who is asked. `capabilities.vision` decides about the form of content.
-pub(super) type Peer<'a> = prefix::Peer<'a, Pieces>;
+pub(super) type Peer<'a> = prefix::Peer<'a, Options>;
+
+/// What is asked for beside the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    pub(super) pieces: Pieces,
+    /// Whether the model reasons first.
+    pub(super) thinking: Thinking,
+}
 
 /// Returns the request's body. What an earlier request of the session wrote of it is taken over; see [`prefix`].
 pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>) -> Bytes {
@@ -69,7 +77,8 @@ impl prefix::Body for Body<'_> {
     fn end(&mut self) {
         self.out
             .raw("]},\"parameters\":{\"result_format\":\"message\",\"incremental_output\":");
-        self.out.value(&(self.peer.quirks == Pieces::New));
+        self.out.value(&(self.peer.quirks.pieces == Pieces::New));
+        self.thinking();
         self.tools();
         if let Some(most) = self.request.max_output_tokens {
             self.out.raw(&format!(",\"max_tokens\":{most}"));
@@ -83,6 +92,17 @@ impl prefix::Body for Body<'_> {
 }
 
 impl Body<'_> {
+    fn thinking(&mut self) {
+        match self.peer.quirks.thinking {
+            Thinking::Unsaid => {}
+            Thinking::Adaptive => self.out.raw(",\"enable_thinking\":true"),
+            Thinking::Budget(most) => self.out.raw(&format!(
+                ",\"enable_thinking\":true,\"thinking_budget\":{most}"
+            )),
+            Thinking::Off => self.out.raw(",\"enable_thinking\":false"),
+        }
+    }
+
     fn tools(&mut self) {
         let Some(offer) = self.offer.clone().filter(|offer| offer.iter().len() > 0) else {
             return;

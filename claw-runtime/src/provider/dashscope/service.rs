@@ -4,13 +4,13 @@ use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use secrecy::SecretString;
 
-use super::encode::{Peer, encode};
+use super::encode::{Options, Peer, encode};
 use super::{Pieces, decoder};
 use crate::dialect::Dialect;
 use crate::provider::abilities;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
-use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request, Thinking};
 
 const TEXT: &str = "services/aigc/text-generation/generation";
 const MULTIMODAL: &str = "services/aigc/multimodal-generation/generation";
@@ -19,7 +19,7 @@ const MULTIMODAL: &str = "services/aigc/multimodal-generation/generation";
 #[derive(Debug)]
 pub struct DashScope {
     endpoint: Endpoint,
-    pieces: Pieces,
+    options: Options,
 }
 
 impl DashScope {
@@ -49,7 +49,10 @@ impl DashScope {
         endpoint.rules = abilities::known("dashscope");
         Ok(Self {
             endpoint,
-            pieces: Pieces::New,
+            options: Options {
+                pieces: Pieces::New,
+                thinking: Thinking::Unsaid,
+            },
         })
     }
 
@@ -57,7 +60,13 @@ impl DashScope {
 
     /// Sets what the events of a stream hold; [`Pieces::New`] without. Models that think take nothing else.
     pub fn pieces(mut self, pieces: Pieces) -> Self {
-        self.pieces = pieces;
+        self.options.pieces = pieces;
+        self
+    }
+
+    /// Sets whether models reason before they answer.
+    pub fn thinking(mut self, thinking: Thinking) -> Self {
+        self.options.thinking = thinking;
         self
     }
 
@@ -70,7 +79,7 @@ impl DashScope {
         let capabilities = self.endpoint.capabilities(request.model);
         let peer = Peer {
             provider: &self.endpoint.name,
-            quirks: self.pieces,
+            quirks: self.options,
             capabilities,
         };
         let body = encode(request, peer);
@@ -81,7 +90,7 @@ impl DashScope {
             TEXT
         };
         let url = self.endpoint.below(path);
-        let decode = move |head| decoder(&self.endpoint.name, &model, self.pieces, head);
+        let decode = move |head| decoder(&self.endpoint.name, &model, self.options.pieces, head);
         self.endpoint.post(url, body, true, decode, sink)
     }
 }

@@ -11,7 +11,7 @@ use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 use crate::provider::content::{image_data, is_object, result_text, text_of_block};
 use crate::provider::prefix::{self, Buffer};
-use crate::provider::{Request, ToolChoice};
+use crate::provider::{Request, Thinking, ToolChoice};
 
 /// Who is asked.
 pub(super) type Peer<'a> = prefix::Peer<'a, Options>;
@@ -118,8 +118,15 @@ impl prefix::Body for Body<'_> {
             let stop = &self.request.stop[..self.request.stop.len().min(MOST_STOPS)];
             config.insert("stopSequences".to_owned(), json!(stop));
         }
-        if self.peer.quirks.thoughts {
-            let thinking = json!({"includeThoughts": true});
+        let thinking = match self.peer.quirks.thinking {
+            Thinking::Unsaid => None,
+            Thinking::Adaptive => Some(json!({"includeThoughts": true})),
+            Thinking::Budget(most) => {
+                Some(json!({"includeThoughts": true, "thinkingBudget": most}))
+            }
+            Thinking::Off => Some(json!({"thinkingBudget": 0})),
+        };
+        if let Some(thinking) = thinking {
             config.insert("thinkingConfig".to_owned(), thinking);
         }
         if !config.is_empty() {

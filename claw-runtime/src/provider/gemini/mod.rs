@@ -9,6 +9,7 @@ mod service;
 #[cfg(feature = "http")]
 pub use service::Gemini;
 
+use super::Thinking;
 use super::decode::{Decoder, Head};
 
 /// Returns a decoder for one answer of `model` at `provider`.
@@ -19,8 +20,8 @@ pub fn decoder(provider: &str, model: &str, head: Head) -> Decoder {
 /// What is asked for beside the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the model's thoughts are sent, in summary. Models that do not think refuse the question.
-    pub thoughts: bool,
+    /// Whether the model thinks before it answers. Models that cannot refuse the question.
+    pub thinking: Thinking,
     /// The name of the [dialect](crate::dialect) its tools are lowered to: `gemini`, or `gemini-parameters` for the older
     /// field.
     pub dialect: &'static str,
@@ -29,7 +30,7 @@ pub struct Options {
 impl Options {
     /// What every model takes.
     pub const COMMON: Self = Self {
-        thoughts: false,
+        thinking: Thinking::Unsaid,
         dialect: "gemini",
     };
 }

@@ -7,14 +7,23 @@ use bytes::Bytes;
 
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Message, Role, ToolCall};
-use crate::provider::Request;
 use crate::provider::content::{
     image_data, is_object, reasoning_of, result_text, text_of, with_mark,
 };
 use crate::provider::prefix::{self, Buffer};
+use crate::provider::{Request, Thinking};
 
-/// Who is asked. `quirks` is the context window, in tokens.
-pub(super) type Peer<'a> = prefix::Peer<'a, Option<u64>>;
+/// Who is asked.
+pub(super) type Peer<'a> = prefix::Peer<'a, Options>;
+
+/// What is asked for beside the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    /// The context window, in tokens.
+    pub(super) window: Option<u64>,
+    /// Whether the model reasons first.
+    pub(super) thinking: Thinking,
+}
 
 /// Returns the request's body. What an earlier request of the session wrote of it is taken over; see [`prefix`].
 pub(super) fn encode(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Bytes {
@@ -71,6 +80,13 @@ impl prefix::Body for Body<'_> {
         // Left out, the service streams.
         self.out.raw("],\"stream\":");
         self.out.value(&self.stream);
+        match self.peer.quirks.thinking {
+            // Models that cannot think refuse to be asked for it.
+            Thinking::Unsaid => {}
+            // The service knows no bound.
+            Thinking::Adaptive | Thinking::Budget(_) => self.out.raw(",\"think\":true"),
+            Thinking::Off => self.out.raw(",\"think\":false"),
+        }
         self.options();
         self.out.raw("}");
     }
@@ -102,7 +118,7 @@ impl Body<'_> {
     /// unless it is set.
     fn options(&mut self) {
         let mut options = Vec::new();
-        if let Some(window) = self.peer.quirks {
+        if let Some(window) = self.peer.quirks.window {
             options.push(format!("\"num_ctx\":{window}"));
         }
         if let Some(most) = self.request.max_output_tokens {

@@ -6,11 +6,11 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::decoder;
-use super::encode::{Peer, encode};
+use super::encode::{Options, Peer, encode};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
-use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request, Thinking};
 
 /// The context window asked for where none is set, in tokens. The service takes less for a model that has less.
 const WINDOW: u64 = 32_768;
@@ -19,7 +19,7 @@ const WINDOW: u64 = 32_768;
 #[derive(Debug)]
 pub struct Ollama {
     endpoint: Endpoint,
-    window: Option<u64>,
+    options: Options,
 }
 
 impl Ollama {
@@ -42,7 +42,10 @@ impl Ollama {
         })?;
         Ok(Self {
             endpoint: endpoint.key_in(AUTHORIZATION, "Bearer ")?,
-            window: Some(WINDOW),
+            options: Options {
+                window: Some(WINDOW),
+                thinking: Thinking::Unsaid,
+            },
         })
     }
 
@@ -52,7 +55,13 @@ impl Ollama {
     /// without. `None` leaves it to the server, whose own may be so
     /// small that the front of a conversation is lost without a word.
     pub fn window(mut self, tokens: Option<u64>) -> Self {
-        self.window = tokens;
+        self.options.window = tokens;
+        self
+    }
+
+    /// Sets whether models reason before they answer; they know no bound, so one means as much as they find right.
+    pub fn thinking(mut self, thinking: Thinking) -> Self {
+        self.options.thinking = thinking;
         self
     }
 
@@ -69,7 +78,10 @@ impl Ollama {
         let capabilities = self.endpoint.capabilities(request.model);
         let peer = Peer {
             provider: &self.endpoint.name,
-            quirks: capabilities.window.or(self.window),
+            quirks: Options {
+                window: capabilities.window.or(self.options.window),
+                ..self.options
+            },
             capabilities,
         };
         let body = encode(request, peer, stream);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::Quirks;
+use super::{Quirks, Replay};
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall};
 use crate::provider::content::{is_object, reasoning_of, result_text, text_of, with_mark};
@@ -80,7 +80,8 @@ impl prefix::Body for Body<'_> {
         }
         self.raw("]");
         let request = self.request;
-        if self.offers_tools() {
+        let quirks = self.peer.quirks;
+        if self.offers_tools() && quirks.tool_choice {
             match request.tool_choice {
                 // What services do unasked; some refuse the field.
                 ToolChoice::Auto => {}
@@ -88,11 +89,14 @@ impl prefix::Body for Body<'_> {
                 ToolChoice::Required => self.raw(",\"tool_choice\":\"required\""),
             }
         }
-        let quirks = self.peer.quirks;
+        if self.offers_tools() && quirks.ask_parallel {
+            let parallel = self.peer.capabilities.parallel_calls;
+            self.raw(&format!(",\"parallel_tool_calls\":{parallel}"));
+        }
         if let Some(most) = request.max_output_tokens {
             self.raw(&format!(",\"{}\":{most}", quirks.max_tokens.as_str()));
         }
-        if !request.stop.is_empty() {
+        if !request.stop.is_empty() && quirks.stop {
             // Services take four at most.
             self.raw(",\"stop\":");
             self.value(&request.stop[..request.stop.len().min(4)]);
@@ -101,6 +105,9 @@ impl prefix::Body for Body<'_> {
             self.raw(",\"stream\":true");
             if quirks.stream_usage {
                 self.raw(",\"stream_options\":{\"include_usage\":true}");
+            }
+            if quirks.prompt_progress {
+                self.raw(",\"return_progress\":true");
             }
         }
         self.raw("}");
@@ -188,11 +195,19 @@ impl Body<'_> {
     }
 
     fn assistant(&mut self, message: &Message) {
-        let text = text_of(&message.content, true);
+        let mut text = text_of(&message.content, true);
         let has_calls = message.calls().next().is_some();
         if text.is_empty() && !has_calls {
             // Services refuse an assistant message that says nothing.
             return;
+        }
+        let replay = self.peer.quirks.replay;
+        let reasoning = match replay {
+            Replay::Never => String::new(),
+            _ => reasoning_of(&message.content),
+        };
+        if replay == Replay::InText && !reasoning.is_empty() {
+            text = format!("<think>\n{}\n</think>\n\n{text}", reasoning.trim()).into();
         }
         self.begin_message("assistant");
         if text.is_empty() {
@@ -201,9 +216,14 @@ impl Body<'_> {
             self.string(&text);
         }
         if has_calls {
-            if self.peer.quirks.replay_reasoning {
+            let has_field = match replay {
+                Replay::WithCalls => true,
+                Replay::WhereGiven => !reasoning.is_empty(),
+                Replay::Never | Replay::InText => false,
+            };
+            if has_field {
                 self.raw(",\"reasoning_content\":");
-                self.string(&reasoning_of(&message.content));
+                self.string(&reasoning);
             }
             self.own_parts(&message.content);
             self.raw(",\"tool_calls\":[");

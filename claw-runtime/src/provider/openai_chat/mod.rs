@@ -30,10 +30,18 @@ pub struct Quirks {
     pub max_tokens: MaxTokens,
     /// Whether it takes `stream_options`, and so tells the tokens of a stream.
     pub stream_usage: bool,
-    /// Whether a message with calls must bring its reasoning back (DeepSeek, Kimi).
-    pub replay_reasoning: bool,
+    /// How reasoning goes back to the model.
+    pub replay: Replay,
     /// Whether call ids must be nine letters and digits (Mistral).
     pub short_call_ids: bool,
+    /// Whether it takes `tool_choice`; MiniMax does not.
+    pub tool_choice: bool,
+    /// Whether it takes `stop`; models of OpenAI and xAI that reason do not.
+    pub stop: bool,
+    /// Whether several calls in one reply must be asked for with `parallel_tool_calls` (Qwen).
+    pub ask_parallel: bool,
+    /// Whether it tells on `return_progress` how much of a long prompt it has read (llama.cpp).
+    pub prompt_progress: bool,
     /// The name of the [dialect](crate::dialect) its tools are lowered to.
     pub dialect: &'static str,
 }
@@ -43,8 +51,12 @@ impl Quirks {
     pub const COMMON: Self = Self {
         max_tokens: MaxTokens::MaxTokens,
         stream_usage: true,
-        replay_reasoning: false,
+        replay: Replay::Never,
         short_call_ids: false,
+        tool_choice: true,
+        stop: true,
+        ask_parallel: false,
+        prompt_progress: false,
         dialect: "openai",
     };
 }
@@ -53,6 +65,19 @@ impl Default for Quirks {
     fn default() -> Self {
         Self::COMMON
     }
+}
+
+/// How reasoning goes back to the model in later requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// Not at all; some services refuse the field.
+    Never,
+    /// As `reasoning_content` of a message with calls, where there is some: gateways to many models, open models.
+    WhereGiven,
+    /// As `reasoning_content` of every message with calls, and be it empty: DeepSeek and Kimi refuse one without.
+    WithCalls,
+    /// In `<think>` in front of the text, as it came (MiniMax).
+    InText,
 }
 
 /// The name of the field that limits the output.

@@ -138,8 +138,7 @@ impl Events {
                 call(at, call_id(item), name(item), arguments, draft, sink);
             }
             Some("message") => phase(item, draft),
-            // The model has begun to think.
-            Some("reasoning") => draft.advance(),
+            // A model that has begun to think may be silent for minutes, so that is no progress yet.
             _ => {}
         }
     }

@@ -21,7 +21,8 @@ impl OpenAiResponses {
     /// Returns the service at `base_url`, called `name` before the colon in `provider:model`.
     ///
     /// The address is the one in front of `/responses`, as `https://api.openai.com/v1` or, at Azure,
-    /// `https://RESOURCE.openai.azure.com/openai/v1`; one without a path gets `/v1`.
+    /// `https://RESOURCE.openai.azure.com/openai/v1`; one without a path gets `/v1`. By default an answer may be silent for
+    /// five minutes: models think long and say nothing of it.
     ///
     /// # Errors
     ///
@@ -31,10 +32,11 @@ impl OpenAiResponses {
         base_url: &str,
         key: Option<SecretString>,
     ) -> Result<Self, SetupError> {
-        let endpoint = Endpoint::new(name.into(), base_url, key, |path| {
+        let mut endpoint = Endpoint::new(name.into(), base_url, key, |path| {
             let path = path.strip_suffix("/responses").unwrap_or(path);
             if path.is_empty() { "/v1" } else { path }.to_owned()
         })?;
+        endpoint.timeouts.between_content = endpoint.timeouts.first_content;
         Ok(Self {
             endpoint: endpoint.key_in(AUTHORIZATION, "Bearer ")?,
         })

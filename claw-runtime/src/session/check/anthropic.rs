@@ -1,4 +1,5 @@
-//! Anthropic's messages: user and assistant in turn, results first in the message after their calls.
+//! Anthropic's messages: the user first and last, results first in the message after their calls. Neighbours of one role
+//! are read as one message.
 
 use serde_json::Value;
 
@@ -8,16 +9,20 @@ use super::{Fault, list, name, text};
 pub(super) fn check(messages: &Value) -> Result<(), Fault> {
     let mut pairs = Pairs::default();
     let messages = list("messages", messages)?;
+    let mut last = "";
     for (at, message) in messages.iter().enumerate() {
         let place = format!("messages[{at}]");
-        let expected = if at % 2 == 0 { "user" } else { "assistant" };
         let role = text(&place, message, "role")?;
-        if role != expected {
-            return Err(Fault::new(
-                place,
-                format!("`{role}` instead of `{expected}`"),
-            ));
+        if !matches!(
+            (last, role),
+            ("", "user") | ("user" | "assistant", "user" | "assistant")
+        ) {
+            return Err(Fault::new(place, format!("`{role}` after `{last}`")));
         }
+        if role == "assistant" {
+            pairs.end(&place)?;
+        }
+        last = role;
         if let Value::String(said) = &message["content"] {
             pairs.end(&place)?;
             if said.trim().is_empty() {
@@ -65,8 +70,8 @@ pub(super) fn check(messages: &Value) -> Result<(), Fault> {
             pairs.end(&place)?;
         }
     }
-    match messages.len() % 2 {
-        1 => Ok(()),
+    match last {
+        "user" => Ok(()),
         _ => Err(Fault::new("messages", "the user must speak last")),
     }
 }

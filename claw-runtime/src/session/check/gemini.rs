@@ -1,4 +1,5 @@
-//! Gemini's contents: user and model in turn, one response for each call in the content after it.
+//! Gemini's contents: the user first and last, one response for each call in the content after it. Neighbours of one role
+//! are taken.
 
 use serde_json::Value;
 
@@ -8,16 +9,20 @@ use super::{Fault, list, text};
 pub(super) fn check(contents: &Value) -> Result<(), Fault> {
     let mut pairs = Pairs::default();
     let contents = list("contents", contents)?;
+    let mut last = "";
     for (at, content) in contents.iter().enumerate() {
         let place = format!("contents[{at}]");
-        let expected = if at % 2 == 0 { "user" } else { "model" };
         let role = text(&place, content, "role")?;
-        if role != expected {
-            return Err(Fault::new(
-                place,
-                format!("`{role}` instead of `{expected}`"),
-            ));
+        if !matches!(
+            (last, role),
+            ("", "user") | ("user" | "model", "user" | "model")
+        ) {
+            return Err(Fault::new(place, format!("`{role}` after `{last}`")));
         }
+        if role == "model" {
+            pairs.end(&place)?;
+        }
+        last = role;
         for part in list(&place, &content["parts"])? {
             if let Some(call) = part.get("functionCall").filter(|_| role == "model") {
                 let name = text(&place, call, "name")?;
@@ -49,8 +54,8 @@ pub(super) fn check(contents: &Value) -> Result<(), Fault> {
             pairs.end(&place)?;
         }
     }
-    match contents.len() % 2 {
-        1 => Ok(()),
+    match last {
+        "user" => Ok(()),
         _ => Err(Fault::new("contents", "the user must speak last")),
     }
 }

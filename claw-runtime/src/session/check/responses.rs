@@ -14,7 +14,8 @@ pub(super) fn check(input: &Value) -> Result<(), Fault> {
         let place = format!("input[{at}]");
         let role = item["role"].as_str().unwrap_or_default();
         let kind = item["type"].as_str().unwrap_or("message");
-        if kind != "function_call" && kind != "function_call_output" {
+        // A reply may say something after its calls; nobody else may before they are answered.
+        if matches!(role, "user" | "system" | "developer") {
             pairs.end(&place)?;
         }
         if reasons

@@ -181,11 +181,8 @@ fn anthropic() {
                 ]),
                 "fine",
             ),
-            (json!([model(json!("hi"))]), "`assistant` instead of `user`"),
-            (
-                json!([user(json!("hi")), user(json!("hi"))]),
-                "`user` instead of `assistant`",
-            ),
+            (json!([model(json!("hi"))]), "`assistant` after ``"),
+            (json!([user(json!("hi")), user(json!("hi"))]), "fine"),
             (json!([user(json!(" "))]), "an empty text"),
             (json!([user(json!([]))]), "missing or empty"),
             (
@@ -254,7 +251,7 @@ fn gemini() {
             ),
             (json!([user(json!([result]))]), "a result without a call"),
             (json!([user(json!([{"text": ""}]))]), "an empty text"),
-            (json!([model(hi.clone())]), "`model` instead of `user`"),
+            (json!([model(hi.clone())]), "`model` after ``"),
             (
                 json!([user(hi.clone()), model(hi.clone())]),
                 "must speak last",

@@ -25,12 +25,12 @@ const RETRY: Duration = Duration::from_millis(250);
 const JOIN: &str = "INSERT INTO claw.hosts (name, expires, gone)
     SELECT $1 || coalesce(' at ' || host(inet_client_addr()), ''),
         clock_timestamp() + $2 * interval '1 ms', clock_timestamp() + $3 * interval '1 ms'
-    RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    RETURNING id, claw.now_ms()";
 /// Time that has run out is not renewed: somebody may have taken what it covered.
 const RENEW: &str = "UPDATE claw.hosts
     SET expires = clock_timestamp() + $2 * interval '1 ms', gone = clock_timestamp() + $3 * interval '1 ms'
     WHERE id = $1 AND expires > clock_timestamp()
-    RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    RETURNING id, claw.now_ms()";
 /// Sessions of a host that is not listed are free, so hosts need not be kept.
 const SWEEP: &str = "DELETE FROM claw.hosts WHERE gone < clock_timestamp() - interval '1 day'";
 const LEAVE: &str = "DELETE FROM claw.hosts WHERE id = $1";
@@ -45,12 +45,12 @@ pub(super) struct Host {
     news: broadcast::Sender<Arc<str>>,
 }
 
-/// Under which id, for how long, and what the database's clock said when.
+/// Under which id, until when, and what the database's clock said at the latest when that was heard.
 #[derive(Clone, Copy)]
 struct Standing {
     id: i64,
     until: Instant,
-    asked: Instant,
+    heard: Instant,
     clock_ms: u64,
 }
 
@@ -83,13 +83,9 @@ impl Host {
         self.standing().id
     }
 
-    /// Returns the time of the database's clock, in milliseconds since the Unix epoch.
+    /// Returns the time of the database's clock, in milliseconds since the Unix epoch; about as exact as an answer is quick.
     pub(super) fn now_ms(&self) -> u64 {
-        let Standing {
-            asked, clock_ms, ..
-        } = self.standing();
-        let since = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
-        clock_ms.saturating_add(since)
+        self.standing().now_ms()
     }
 
     /// Tells whether more than a third is left of the time that `id` stands for.
@@ -126,14 +122,12 @@ impl Host {
     /// Keeps the host's place until it is stopped, over however many connections.
     pub(super) async fn keep(&self, way: &Way, stop: &CancellationToken) {
         loop {
-            let serve = timeout(self.lease / 3, way.config.connect(way.tls.clone()));
-            let ended = tokio::select! {
-                connected = serve => match connected {
-                    Ok(Ok((client, connection))) => self.serve(client, connection, stop).await,
-                    Ok(Err(error)) => Err(error.into()),
-                    Err(_) => Err(Fault::Said("no connection in time".to_owned())),
-                },
-                () = stop.cancelled() => return,
+            // Also when it is stopped by now: only over a connection it can leave.
+            let connect = timeout(self.lease / 3, way.config.connect(way.tls.clone()));
+            let ended = match connect.await {
+                Ok(Ok((client, connection))) => self.serve(client, connection, stop).await,
+                Ok(Err(error)) => Err(error.into()),
+                Err(_) => Err(Fault::Said("no connection in time".to_owned())),
             };
             match ended {
                 Ok(()) => return,
@@ -200,17 +194,36 @@ impl Host {
             let renewed = timeout(third, renewed)
                 .await
                 .map_err(|_| Fault::Said("a renewal was not answered in time".to_owned()))??;
+            let renewed = renewed.keeping_time_with(before);
             if renewed.id != before.id {
                 tracing::warn!("this host's time had run out: its sessions must be opened again");
             }
             self.standing.send_replace(renewed);
             // Late or hurried, it is the same.
-            let _ = timeout_at(renewed.asked + third, self.hurry.notified()).await;
+            let _ = timeout_at(renewed.until - third * 2, self.hurry.notified()).await;
         }
     }
 }
 
+/// A clock that is so far behind has been set, or ours runs faster.
+const SET_BACK: u64 = 1000;
+
 impl Standing {
+    /// Returns what the database's clock says now, at the earliest.
+    fn now_ms(&self) -> u64 {
+        let since = u64::try_from(self.heard.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.clock_ms.saturating_add(since)
+    }
+
+    /// Takes over what an earlier answer, which came faster, said of the clock: so time does not go back.
+    fn keeping_time_with(mut self, before: Self) -> Self {
+        let ahead = before.now_ms().saturating_sub(self.now_ms());
+        if (1..SET_BACK).contains(&ahead) {
+            (self.heard, self.clock_ms) = (before.heard, before.clock_ms);
+        }
+        self
+    }
+
     /// Renews the time of `id`, or begins a new one where there is none to renew.
     async fn new(
         client: &Client,
@@ -237,7 +250,7 @@ impl Standing {
         Ok(Self {
             id: row.try_get(0)?,
             until: asked + lease,
-            asked,
+            heard: Instant::now(),
             clock_ms: clock_ms.cast_unsigned(),
         })
     }

@@ -14,7 +14,7 @@ use crate::session::{Append, Barrier, Lease, Parent, Phase, Record, StoreError};
 const APPEND: &str = "WITH moved AS (
         UPDATE claw.sessions
         SET head = head + cardinality($7::bigint[]), head_hash = $6, phase = $13, until_ms = $14,
-            title = coalesce(title, $15), updated_ms = $16
+            title = coalesce(title, $15), updated_ms = $16, used = clock_timestamp()
         WHERE id = $1 AND fence = $2 AND host = $3 AND head = $4 AND head_hash = $5
             AND EXISTS (SELECT FROM claw.hosts WHERE id = $3 AND expires > clock_timestamp())
         RETURNING id

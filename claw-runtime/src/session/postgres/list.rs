@@ -11,7 +11,7 @@ const LIST: &str = "SELECT sessions.id, program, title, parent, parent_seq, head
         phase, until_ms, hosts.name, hosts.id = $1
     FROM claw.sessions LEFT JOIN claw.hosts ON hosts.id = sessions.host AND hosts.gone > clock_timestamp()
     WHERE ($2::text IS NULL OR program = $2) AND (NOT $3 OR phase <> 0)
-    ORDER BY updated_ms DESC, sessions.id LIMIT $4";
+    ORDER BY used DESC, sessions.id LIMIT $4";
 const LOCK: &str = "SELECT host FROM claw.sessions WHERE id = $1 FOR UPDATE";
 const DELETE: &[&str] = &[
     "DELETE FROM claw.sessions WHERE id = $1",

@@ -10,6 +10,8 @@ use super::fault::Fault;
 
 /// Each step brings a database to the next version. Never changed once released; only added to.
 const STEPS: &[&str] = &["
+CREATE FUNCTION claw.now_ms() RETURNS bigint LANGUAGE sql
+    AS 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 CREATE TABLE claw.hosts (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL,
@@ -32,7 +34,9 @@ CREATE TABLE claw.sessions (
     parent text,
     parent_seq bigint,
     created_ms bigint NOT NULL,
-    updated_ms bigint NOT NULL
+    updated_ms bigint NOT NULL,
+    -- The order of use over all hosts: their stamps lag behind the clock by a little, each by its own.
+    used timestamptz NOT NULL DEFAULT clock_timestamp()
     -- Each append updates its row: with room on the page, and no index on what changes, that touches no index.
 ) WITH (fillfactor = 50);
 CREATE TABLE claw.events (

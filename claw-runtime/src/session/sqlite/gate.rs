@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Gate {
     path: PathBuf,
     file: File,
+    patience: Duration,
 }
 
 /// A turn at the database; it ends when this is dropped.
@@ -32,14 +33,18 @@ impl Gate {
     pub(super) fn new(database: &Path) -> Result<Self, StoreError> {
         let path = beside(database, "-gate");
         let file = private_file(&path).map_err(|error| of_io(&path, "opened", &error))?;
-        Ok(Self { path, file })
+        Ok(Self {
+            path,
+            file,
+            patience: PATIENCE,
+        })
     }
 
     /// Waits for a turn.
     ///
     /// # Errors
     ///
-    /// Fails when none comes in ten seconds.
+    /// Fails when none comes in ten seconds, for a process stopped in the midst of its own.
     pub(super) fn enter(&self) -> Result<Turn<'_>, StoreError> {
         let waited = match self.file.try_lock() {
             Ok(()) => None,
@@ -63,14 +68,14 @@ impl Gate {
             let _ = hand.send(locked);
         });
         waiting.map_err(|error| of_io(&self.path, "waited for", &error))?;
-        match wait.recv_timeout(PATIENCE) {
+        match wait.recv_timeout(self.patience) {
             Ok(locked) => locked.map_err(|error| of_io(&self.path, "locked", &error)),
             Err(_) => Err(failed(
                 &self.path,
                 format_args!(
                     "is held by another process for {} seconds: it is stopped in the midst of a write; let it go on or end \
                      it, then try again",
-                    PATIENCE.as_secs()
+                    self.patience.as_secs()
                 ),
             )),
         }
@@ -81,5 +86,40 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // A lock that cannot be given up goes with the file, at the latest with the process.
         let _ = self.waited.as_ref().unwrap_or(self.own).unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_and_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("s.db");
+        let holder = Gate::new(&database).unwrap();
+        let mut waiter = Gate::new(&database).unwrap();
+        let turn = holder.enter().unwrap();
+
+        waiter.patience = Duration::from_millis(20);
+        let Err(error) = waiter.enter() else {
+            panic!("two hold it");
+        };
+        let message = error.to_string();
+        assert!(
+            message.contains("s.db-gate") && message.contains("stopped"),
+            "{message}"
+        );
+
+        // One that waits gets it when the other is done; so does the one waited for in vain, which gives it up at once.
+        waiter.patience = Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| waiter.enter().map(drop));
+            std::thread::sleep(Duration::from_millis(20));
+            drop(turn);
+            waits.join().unwrap().unwrap();
+        });
+        drop(holder.enter().unwrap());
+        drop(waiter.enter().unwrap());
     }
 }

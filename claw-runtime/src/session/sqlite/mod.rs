@@ -168,7 +168,7 @@ impl SessionStore for SqliteStore {
             let (host, lease) = (self.host.clone(), lease.clone());
             self.writer
                 .write(append.barrier, move |conn| {
-                    writes::append(conn, &host, &lease, written)
+                    writes::append(conn, &host, &lease, &written)
                 })
                 .await
         })

@@ -150,14 +150,20 @@ fn set_up(
         );
         return Err(failed(path, what).into());
     }
-    // Checkpoints are the writer's: after a commit is acknowledged, not within it.
+    // Checkpoints are the writer's: after a commit is acknowledged, not within it. What is deleted is overwritten, for
+    // conversations are private.
     conn.execute_batch(
         "PRAGMA wal_autocheckpoint = 0;
          PRAGMA journal_size_limit = 16777216;
          PRAGMA foreign_keys = ON;
+         PRAGMA secure_delete = ON;
          PRAGMA temp_store = MEMORY;",
     )?;
     conn.execute_batch(durability.firm())?;
+    if durability == Durability::Full {
+        // macOS calls it synced when the drive has it in memory, unless told otherwise.
+        conn.execute_batch("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;")?;
+    }
     if let Some(most) = most_bytes {
         let size: u32 = pragma(conn, "page_size")?;
         let pages = (most / u64::from(size.max(1))).clamp(1, u64::from(u32::MAX - 1));

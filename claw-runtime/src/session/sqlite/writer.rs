@@ -37,7 +37,7 @@ trait Job: Send {
     /// Whether it must survive power loss.
     fn firm(&self) -> bool;
 
-    /// Does the work. `Ok` says that its changes are to be kept.
+    /// Does the work, or does it again when nothing came of it. `Ok` says that its changes are to be kept.
     fn run(&mut self, conn: &Connection) -> Result<(), StoreError>;
 
     /// Says how it went, given how the transaction went.
@@ -46,7 +46,7 @@ trait Job: Send {
 
 struct Task<T, F> {
     barrier: Barrier,
-    work: Option<F>,
+    work: F,
     answer: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
     path: Arc<PathBuf>,
@@ -55,17 +55,14 @@ struct Task<T, F> {
 impl<T, F> Job for Task<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Result<T, Fault> + Send,
+    F: Fn(&Connection) -> Result<T, Fault> + Send,
 {
     fn firm(&self) -> bool {
         self.barrier == Barrier::Durable
     }
 
     fn run(&mut self, conn: &Connection) -> Result<(), StoreError> {
-        let Some(work) = self.work.take() else {
-            return Ok(());
-        };
-        let answer = work(conn).map_err(|fault| fault.at(&self.path));
+        let answer = (self.work)(conn).map_err(|fault| fault.at(&self.path));
         let kept = answer.as_ref().map(|_| ()).map_err(StoreError::clone);
         self.answer = Some(answer);
         kept
@@ -124,13 +121,13 @@ impl Writer {
     pub(super) async fn write<T: Send + 'static>(
         &self,
         barrier: Barrier,
-        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         let gone = || failed(&self.path, "is not written to any more: its thread ended");
         let (reply, answer) = oneshot::channel();
         let task = Box::new(Task {
             barrier,
-            work: Some(work),
+            work,
             answer: None,
             reply,
             path: self.path.clone(),
@@ -168,16 +165,29 @@ impl Thread {
     fn run(mut self, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
         let mut jobs = Vec::with_capacity(MOST_JOBS);
         while waiting.blocking_recv_many(&mut jobs, MOST_JOBS) > 0 {
-            let committed = self.commit(&mut jobs);
-            for job in jobs.drain(..) {
-                job.end(committed.clone());
+            let alone = jobs.len() == 1;
+            match self.commit(&mut jobs) {
+                Ok(Err(_)) if !alone => {
+                    // Whose fault it is shows when each is alone, and the others do not suffer from it.
+                    for mut job in jobs.drain(..) {
+                        let committed = self.commit(std::slice::from_mut(&mut job));
+                        job.end(committed.flatten());
+                    }
+                }
+                committed => {
+                    let committed = committed.flatten();
+                    for job in jobs.drain(..) {
+                        job.end(committed.clone());
+                    }
+                }
             }
             // When nobody waits for it. What fails here is tried again after the next commit.
             let _ = self.checkpoint();
         }
     }
 
-    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    /// Does work in one transaction. The inner result is the transaction's; the outer one fails when it could not begin.
+    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Result<(), StoreError>, StoreError> {
         let failed = |error: rusqlite::Error| of_sqlite(&self.path, &error);
         let firm = jobs.iter().any(|job| job.firm());
         if firm != self.firm {
@@ -197,7 +207,7 @@ impl Thread {
             // Only one that failed is still open.
             sql(&self.conn, "ROLLBACK").map_err(failed)?;
         }
-        done
+        Ok(done)
     }
 
     fn transaction(&self, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {

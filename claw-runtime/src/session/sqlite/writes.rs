@@ -103,7 +103,7 @@ pub(super) fn append(
     conn: &Connection,
     host: &Host,
     lease: &Lease,
-    written: Written,
+    written: &Written,
 ) -> Result<(), Fault> {
     let session = owned(conn, host, lease)?;
     if session.head != written.after {
@@ -116,9 +116,9 @@ pub(super) fn append(
     }
     let now = now_ms();
     let (mut head, mut hash) = (session.head, session.hash);
-    for (kind, payload) in written.events {
+    for (kind, payload) in &written.events {
         head += 1;
-        let record = Record::sealed(&hash, head, now, kind, payload);
+        let record = Record::sealed(&hash, head, now, kind, payload.clone());
         put(conn, session.number, &record)?;
         hash = record.hash;
     }
@@ -137,7 +137,7 @@ pub(super) fn append(
         phase,
         until
     ])?;
-    for id in written.taken {
+    for id in &written.taken {
         conn.prepare_cached("UPDATE inbox SET input = NULL WHERE id = ?1 AND session = ?2")?
             .execute([id.cast_signed(), session.number])?;
     }

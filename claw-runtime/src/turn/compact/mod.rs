@@ -14,7 +14,7 @@ use summary::Summary;
 
 use super::reply::{clip, read_text};
 use super::{Command, Phase, Turn};
-use crate::event::{Cause, Elided, EndReason, Event, Fact, Purpose};
+use crate::event::{Cause, Elided, EndReason, Event, Purpose};
 use crate::message::{Message, Usage, text_of};
 use crate::provider::{FailureClass, ProviderError, Reply, ToolChoice};
 use crate::tokens;
@@ -127,6 +127,12 @@ impl Turn {
         tokens
     }
 
+    /// Returns how many messages the next request has.
+    fn messages(&self) -> usize {
+        let said = |event: &&Event| matches!(event, Event::UserInput { .. });
+        self.view.messages().len() + usize::from(self.out.events().iter().any(|it| said(&it)))
+    }
+
     /// Begins a compaction when one is due before the next request. Returns whether it did.
     pub(super) fn compacts(&mut self) -> bool {
         let Phase::Asking(asking) = &self.phase else {
@@ -145,7 +151,7 @@ impl Turn {
         };
         let many = limits
             .most_messages
-            .is_some_and(|most| self.view.messages().len() > most);
+            .is_some_and(|most| self.messages() > most);
         let cause = match (full, many && !self.no_summary) {
             // No conversation is short enough then, and the request is refused.
             _ if fit.known && fit.prompt >= fit.window => return false,
@@ -186,7 +192,11 @@ impl Turn {
             let elided = plan::elisions(&self.view, 0, now, goal, Reach::Read);
             let event = self.compaction(0, None, elided, cause, None);
             if after(&event) <= goal {
-                return self.compacted(event);
+                return match after(&event) < now {
+                    true => self.compacted(event),
+                    // What fills the window is the word to the model that only this request carries.
+                    false => self.go_on(now, now),
+                };
             }
         }
         let summary = match wraps_up || (self.no_summary && cause != Cause::Asked) {
@@ -328,6 +338,9 @@ impl Turn {
             retry_ms: None,
             usage: error.usage,
         });
+        if let Some(usage) = error.usage {
+            self.usage += usage;
+        }
         self.summary_is_missing(message);
     }
 
@@ -411,18 +424,23 @@ impl Turn {
             }
             event
         };
+        // On an assumed window alone nothing is put aside that no model has read.
+        let all: &[Reach] = match fit.known || cause == Cause::Overflow {
+            true => &[Reach::Read, Reach::Unread],
+            false => &[Reach::Read],
+        };
+        let fits = |event: &Event| after(event) <= must;
         let mut best = drops(0, &[Reach::Read]);
-        if after(&best) > must {
+        if !fits(&best) {
             let borders: Vec<_> = plan::borders(&self.view).collect();
-            let enough =
-                borders.partition_point(|through| after(&drops(*through, &[Reach::Read])) > must);
-            let through = borders.get(enough).or(borders.last()).copied().unwrap_or(0);
-            // On an assumed window alone nothing is put aside that no model has read.
-            let reach = match fit.known || cause == Cause::Overflow {
-                true => &[Reach::Read, Reach::Unread][..],
-                false => &[Reach::Read],
+            let short = |through: &u64| !fits(&drops(*through, &[Reach::Read]));
+            best = match borders.get(borders.partition_point(short)) {
+                Some(through) => drops(*through, &[Reach::Read]),
+                None => drops(0, all),
             };
-            best = drops(through, reach);
+            if let Some(last) = borders.last().filter(|_| !fits(&best)) {
+                best = drops(*last, all);
+            }
         }
         if after(&best) >= now {
             return self.go_on(now, now);
@@ -503,45 +521,6 @@ impl Turn {
         }
         self.begin_compaction(Cause::Overflow);
         true
-    }
-
-    fn learn_window(&self, message: &str) -> Option<Event> {
-        let tokens = window::named(message)?;
-        let target = self.setup.targets.get(self.target)?;
-        let (provider, model) = (target.provider.clone(), target.model.clone());
-        (self.view.window(&provider, &model) != Some(tokens)).then_some(Event::Learnt {
-            provider,
-            model,
-            fact: Fact::Window { tokens },
-        })
-    }
-
-    /// Returns why the next request cannot be sent, with the sizes.
-    pub(super) fn too_long(&self) -> Option<String> {
-        let fit = self.fit();
-        let conversation = self.conversation_tokens();
-        let Fit { window, prompt, .. } = fit;
-        if !fit.known || prompt.saturating_add(conversation) <= window {
-            return None;
-        }
-        let model = self
-            .setup
-            .targets
-            .get(self.target)
-            .map_or_else(String::new, |target| {
-                format!("{}:{}", target.provider, target.model)
-            });
-        Some(if prompt >= window {
-            format!(
-                "instructions and tools take about {prompt} tokens, and `{model}` reads {window}: shorten the \
-                 instructions, offer fewer tools, or set `window` if it reads more"
-            )
-        } else {
-            format!(
-                "the conversation takes about {conversation} tokens even when shortened, beside {prompt} of instructions \
-                 and tools, and `{model}` reads {window}: send less at once, or set `window` if it reads more"
-            )
-        })
     }
 
     /// Begins a compaction that somebody asked for, between turns.

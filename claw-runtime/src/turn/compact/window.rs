@@ -1,5 +1,8 @@
 //! How much a model reads, and what a service says about it when it was too much.
 
+use super::{Fit, Turn};
+use crate::event::{Event, Fact};
+
 /// What a model reads at least, in tokens, as long as nobody says otherwise.
 pub(super) const UNKNOWN: u64 = 8_192;
 
@@ -24,8 +27,50 @@ const BEFORE: [&str; 14] = [
     "limit of",
 ];
 
+impl Turn {
+    /// Returns what a service's refusal teaches about its model.
+    pub(super) fn learn_window(&self, message: &str) -> Option<Event> {
+        let tokens = named(message)?;
+        let target = self.setup.targets.get(self.target)?;
+        let (provider, model) = (target.provider.clone(), target.model.clone());
+        (self.view.window(&provider, &model) != Some(tokens)).then_some(Event::Learnt {
+            provider,
+            model,
+            fact: Fact::Window { tokens },
+        })
+    }
+
+    /// Returns why the next request cannot be sent, with the sizes.
+    pub(in crate::turn) fn too_long(&self) -> Option<String> {
+        let fit = self.fit();
+        let conversation = self.conversation_tokens();
+        let Fit { window, prompt, .. } = fit;
+        if !fit.known || prompt.saturating_add(conversation) <= window {
+            return None;
+        }
+        let model = self
+            .setup
+            .targets
+            .get(self.target)
+            .map_or_else(String::new, |target| {
+                format!("{}:{}", target.provider, target.model)
+            });
+        Some(if prompt >= window {
+            format!(
+                "instructions and tools take about {prompt} tokens, and `{model}` reads {window}: shorten the \
+                 instructions, offer fewer tools, or set `window` if it reads more"
+            )
+        } else {
+            format!(
+                "the conversation takes about {conversation} tokens even when shortened, beside {prompt} of instructions \
+                 and tools, and `{model}` reads {window}: send less at once, or set `window` if it reads more"
+            )
+        })
+    }
+}
+
 /// Returns the window that a service's refusal names.
-pub(super) fn named(message: &str) -> Option<u64> {
+fn named(message: &str) -> Option<u64> {
     let message = message.to_lowercase();
     BEFORE.iter().find_map(|words| {
         let after = message.find(words)? + words.len();

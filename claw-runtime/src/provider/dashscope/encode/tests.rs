@@ -9,7 +9,10 @@ use crate::provider::{Capabilities, History, Kept};
 
 const BLIND: Peer<'_> = Peer {
     provider: "p",
-    quirks: Pieces::New,
+    quirks: Options {
+        pieces: Pieces::New,
+        thinking: Thinking::Unsaid,
+    },
     capabilities: Capabilities {
         vision: false,
         ..Capabilities::FULL
@@ -106,7 +109,10 @@ fn messages_are_input_and_all_else_parameters() {
         })
     );
     let repeats = Peer {
-        quirks: Pieces::All,
+        quirks: Options {
+            pieces: Pieces::All,
+            ..BLIND.quirks
+        },
         ..BLIND
     };
     assert_eq!(
@@ -162,5 +168,24 @@ fn a_round_goes_on_from_the_bytes_of_the_last_one() {
         };
         let anew = request("s", messages);
         assert_eq!(encode(&going_on, SEES), encode(&anew, SEES));
+    }
+}
+
+#[test]
+fn thinking_is_asked_for_bounded_or_forbidden() {
+    for (thinking, enabled, budget) in [
+        (Thinking::Unsaid, Value::Null, Value::Null),
+        (Thinking::Adaptive, json!(true), Value::Null),
+        (Thinking::Budget(9), json!(true), json!(9)),
+        (Thinking::Off, json!(false), Value::Null),
+    ] {
+        let quirks = Options {
+            thinking,
+            ..BLIND.quirks
+        };
+        let body = body(&request("", &[]), Peer { quirks, ..BLIND });
+        let parameters = &body["parameters"];
+        assert_eq!(parameters["enable_thinking"], enabled, "{thinking:?}");
+        assert_eq!(parameters["thinking_budget"], budget, "{thinking:?}");
     }
 }

@@ -98,7 +98,7 @@ fn a_request_has_its_parts_in_the_fields_of_the_format() {
         ..BARE
     };
     let mut peer = PEER;
-    peer.quirks.thoughts = true;
+    peer.quirks.thinking = Thinking::Adaptive;
     let sent = body(request, peer);
     let declared = &sent["tools"][0]["functionDeclarations"];
     let name = declared[0]["name"].as_str().expect("a name");
@@ -153,6 +153,24 @@ fn a_request_has_its_parts_in_the_fields_of_the_format() {
         body(plain, PEER),
         json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]})
     );
+}
+
+#[test]
+fn thinking_is_asked_for_as_the_format_says() {
+    for (thinking, sent) in [
+        (Thinking::Unsaid, Value::Null),
+        (Thinking::Adaptive, json!({"includeThoughts": true})),
+        (
+            Thinking::Budget(512),
+            json!({"includeThoughts": true, "thinkingBudget": 512}),
+        ),
+        (Thinking::Off, json!({"thinkingBudget": 0})),
+    ] {
+        let mut peer = PEER;
+        peer.quirks.thinking = thinking;
+        let config = &body(BARE, peer)["generationConfig"];
+        assert_eq!(config["thinkingConfig"], sent, "{thinking:?}");
+    }
 }
 
 #[test]
@@ -395,7 +413,9 @@ proptest! {
         for (step, change) in steps {
             conversation.extend(step);
             peer.capabilities.vision ^= change == 0;
-            peer.quirks.thoughts ^= change == 1;
+            if change == 1 {
+                peer.quirks.thinking = Thinking::Budget(9);
+            }
             let request = Request {
                 model: if change == 2 { "gemini-3-pro" } else { "m" },
                 messages: &conversation,

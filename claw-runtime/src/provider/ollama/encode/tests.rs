@@ -9,7 +9,10 @@ use crate::provider::{Capabilities, History, Kept, ToolChoice};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
-    quirks: Some(8192),
+    quirks: Options {
+        window: Some(8192),
+        thinking: Thinking::Unsaid,
+    },
     capabilities: Capabilities::FULL,
 };
 
@@ -72,7 +75,10 @@ fn options_stand_apart_and_the_window_is_always_set() {
         })
     );
     let servers_own = Peer {
-        quirks: None,
+        quirks: Options {
+            window: None,
+            ..PEER.quirks
+        },
         ..PEER
     };
     let plain = request("", &messages);
@@ -171,5 +177,22 @@ fn a_round_goes_on_from_the_bytes_of_the_last_one() {
         };
         let anew = request("s", messages);
         assert_eq!(encode(&going_on, PEER, true), encode(&anew, PEER, true));
+    }
+}
+
+#[test]
+fn thinking_is_asked_for_or_forbidden() {
+    for (thinking, sent) in [
+        (Thinking::Unsaid, Value::Null),
+        (Thinking::Adaptive, json!(true)),
+        (Thinking::Budget(9), json!(true)),
+        (Thinking::Off, json!(false)),
+    ] {
+        let quirks = Options {
+            thinking,
+            ..PEER.quirks
+        };
+        let body = body(&request("", &[]), Peer { quirks, ..PEER }, true);
+        assert_eq!(body["think"], sent, "{thinking:?}");
     }
 }

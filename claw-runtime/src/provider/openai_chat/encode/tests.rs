@@ -226,7 +226,7 @@ fn reasoning_goes_back_only_where_it_is_asked_for() {
     assert_eq!(plain[0].get("reasoning_content"), None);
     assert_eq!(plain[0]["reasoning_details"], json!([{"data": "m"}]));
     let mut peer = PEER;
-    peer.quirks.replay_reasoning = true;
+    peer.quirks.replay = Replay::WithCalls;
     let replayed = messages("", &conversation, peer);
     assert_eq!(replayed[0]["reasoning_content"], "Hm.");
     assert_eq!(replayed[1]["reasoning_content"], "", "empty is not absent");
@@ -482,4 +482,108 @@ fn tools_and_earlier_calls_are_written_in_the_dialect() {
         body["messages"][0]["tool_calls"][0]["function"],
         json!({"name": name, "arguments": "{\"n\":null}"})
     );
+}
+
+#[test]
+fn reasoning_goes_back_as_each_service_wants_it() {
+    let thought = ContentBlock::Reasoning {
+        text: "Hm\n".into(),
+    };
+    let conversation = [
+        Message::assistant(vec![thought.clone(), call("c1", "{}")]),
+        Message::assistant(vec![call("c2", "{}")]),
+        Message::assistant(vec![thought, ContentBlock::text("Done.")]),
+    ];
+    let sent = |replay| {
+        let mut peer = PEER;
+        peer.quirks.replay = replay;
+        let sent = messages("", &conversation, peer);
+        let field = |at: usize| sent[at]["reasoning_content"].as_str().map(str::to_owned);
+        let text = |at: usize| sent[at]["content"].as_str().map(str::to_owned);
+        ([field(0), field(1), field(2)], [text(0), text(2)])
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let plain = [None, some("Done.")];
+    assert_eq!(sent(Replay::Never), ([None, None, None], plain.clone()));
+    assert_eq!(
+        sent(Replay::WhereGiven),
+        ([some("Hm\n"), None, None], plain.clone())
+    );
+    assert_eq!(
+        sent(Replay::WithCalls),
+        ([some("Hm\n"), some(""), None], plain)
+    );
+    let tagged = [
+        some("<think>\nHm\n</think>\n\n"),
+        some("<think>\nHm\n</think>\n\nDone."),
+    ];
+    assert_eq!(sent(Replay::InText), ([None, None, None], tagged));
+}
+
+#[test]
+fn fields_that_a_service_refuses_or_needs_follow_its_quirks() {
+    let schema = json!({"type": "object", "properties": {}});
+    let handler: crate::tool::Handler = Arc::new(|_, _| {
+        Box::pin(async { Ok::<_, crate::tool::ToolError>(crate::tool::ToolOutput::text("")) })
+    });
+    let spec = crate::tool::Spec::new("f".into(), "F.".into());
+    let tool = Arc::new(crate::tool::Tool::dynamic(spec, schema, handler));
+    let tools = crate::registry::Toolset::new([tool]).unwrap();
+    let messages = [Message::user("Hi")];
+    let sent = |quirks| {
+        let request = Request {
+            model: "m",
+            system: "",
+            messages: &messages,
+            history: None,
+            tools: Some(&tools),
+            dialect: Dialect::named("openai").expect("the table has it"),
+            tool_choice: ToolChoice::None,
+            max_output_tokens: Some(9),
+            stop: &["x"],
+        };
+        let body = encode(&request, Peer { quirks, ..PEER }, true);
+        let mut body: Value = serde_json::from_slice(&body).expect("a body is JSON");
+        let fields = body.as_object_mut().expect("a body is an object");
+        for same in ["model", "messages", "tools", "stream"] {
+            fields.remove(same).expect("every body has it");
+        }
+        body
+    };
+    let of = |name: &str| sent(crate::provider::presets::named(name).unwrap().quirks);
+    let usage = json!({"include_usage": true});
+    for (name, fields) in [
+        (
+            "lmstudio",
+            json!({"tool_choice": "none", "max_tokens": 9, "stop": ["x"], "stream_options": usage}),
+        ),
+        (
+            "openai",
+            json!({"tool_choice": "none", "max_completion_tokens": 9, "stream_options": usage}),
+        ),
+        (
+            "xai",
+            json!({"tool_choice": "none", "max_completion_tokens": 9, "stream_options": usage}),
+        ),
+        (
+            "minimax",
+            json!({"max_completion_tokens": 9, "stop": ["x"], "stream_options": usage}),
+        ),
+        (
+            "mistral",
+            json!({"tool_choice": "none", "max_tokens": 9, "stop": ["x"]}),
+        ),
+        (
+            "qwen",
+            json!({"tool_choice": "none", "parallel_tool_calls": true, "max_tokens": 9,
+                "stop": ["x"], "stream_options": usage}),
+        ),
+        (
+            "llamacpp",
+            json!({"tool_choice": "none", "max_tokens": 9, "stop": ["x"], "stream_options": usage,
+                "return_progress": true}),
+        ),
+    ] {
+        assert_eq!(of(name), fields, "{name}");
+    }
 }
