@@ -16,6 +16,7 @@ mod outbox;
 mod past;
 mod paths;
 mod recover;
+mod replay;
 mod reply;
 mod request;
 mod round;
