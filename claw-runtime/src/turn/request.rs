@@ -69,7 +69,8 @@ impl Asking {
 
     /// Begins an attempt and returns its number.
     pub(super) fn next_attempt(&mut self) -> u32 {
-        self.attempt += 1;
+        // A journal may come from elsewhere and say anything.
+        self.attempt = self.attempt.saturating_add(1);
         self.shown = false;
         self.paused = false;
         self.attempt
@@ -145,7 +146,7 @@ impl Turn {
         self.requests += 1;
         self.unread = false;
         let (round, tool_choice) = match asking.wrap_up {
-            Some(_) => (self.round + 1, ToolChoice::None),
+            Some(_) => (self.round.saturating_add(1), ToolChoice::None),
             None => (self.round, ToolChoice::Auto),
         };
         self.out.durable(Event::ModelRequest {

@@ -4,6 +4,7 @@
 mod bounds;
 mod crash;
 mod driver;
+mod foreign;
 mod history;
 mod lives;
 mod reports;
