@@ -359,7 +359,8 @@ impl Fold {
                 asking.re_asks += 1;
                 asking.tries = 1;
             }
-            Since::Failed(FailureClass::ToolsUnsupported) if again && !elsewhere => {}
+            Since::Failed(FailureClass::ToolsUnsupported | FailureClass::SchemaRefused)
+                if again && !elsewhere => {}
             _ => asking.tries = 1,
         }
         asking.attempt = attempt;

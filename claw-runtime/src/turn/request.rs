@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::compact::Stage;
 use super::reply::{Reading, clip, read, read_text};
 use super::{Command, Phase, Timer, Turn};
+use crate::dialect::Dialect;
 use crate::event::{EndReason, Event, Fact, Purpose, ReAsk};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
@@ -352,7 +353,10 @@ impl Turn {
             return self.finish_composed(reason);
         }
         match class {
-            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native => self.learn_no_tools(),
+            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native && !shown => {
+                self.learn_no_tools();
+            }
+            FailureClass::SchemaRefused if !shown && self.learn_dialect() => {}
             FailureClass::MalformedCall => self.ask_again(ReAsk {
                 said: clip(&said, MESSAGE_CHARS),
                 fault: format!(
@@ -373,7 +377,8 @@ impl Turn {
             FailureClass::Quota
             | FailureClass::NotFound
             | FailureClass::Auth
-            | FailureClass::ToolsUnsupported => self.next_target(class, message),
+            | FailureClass::ToolsUnsupported
+            | FailureClass::SchemaRefused => self.next_target(class, message),
             // A request that is refused for its form or content is refused by the next model for the same reason.
             _ => self.fail(class, message),
         }
@@ -395,20 +400,52 @@ impl Turn {
         });
     }
 
-    /// Asks the same again in prose; not an attempt, for the model has not been asked in a way it understands.
+    /// Asks the same again in prose.
     fn learn_no_tools(&mut self) {
         let Some(target) = self.setup.targets.get_mut(self.target) else {
             return;
         };
         Arc::make_mut(target).protocol = Protocol::Prompt;
+        self.learn(Fact::NoNativeTools);
+        self.request_anew();
+    }
+
+    /// Asks the same again in the next laxer dialect; `false` when there is none.
+    fn learn_dialect(&mut self) -> bool {
+        let Some(target) = self.setup.targets.get_mut(self.target) else {
+            return false;
+        };
+        let dialect = Dialect::named(&target.dialect);
+        let Some(laxer) = dialect.and_then(Dialect::laxer) else {
+            return false;
+        };
+        if target.protocol != Protocol::Native {
+            return false;
+        }
+        let target = Arc::make_mut(target);
+        let dialect = std::mem::replace(&mut target.dialect, laxer.name.to_owned());
+        self.learn(Fact::SchemaRefused { dialect });
+        self.request_anew();
+        true
+    }
+
+    /// Keeps what a refusal shows of the model that is asked.
+    fn learn(&mut self, fact: Fact) {
+        let Some(target) = self.setup.targets.get(self.target) else {
+            return;
+        };
         let (provider, model) = (target.provider.clone(), target.model.clone());
-        if !self.view.has_learnt(&provider, &model, Fact::NoNativeTools) {
+        if !self.view.has_learnt(&provider, &model, fact.clone()) {
             self.out.event(Event::Learnt {
                 provider,
                 model,
-                fact: Fact::NoNativeTools,
+                fact,
             });
         }
+    }
+
+    /// Asks in another form; what was refused for its form was no attempt.
+    fn request_anew(&mut self) {
         if let Phase::Asking(asking) = &mut self.phase {
             asking.tries -= 1;
         }

@@ -37,6 +37,7 @@ const CLASSES: &[FailureClass] = &[
     FailureClass::BadRequest,
     FailureClass::NotFound,
     FailureClass::ToolsUnsupported,
+    FailureClass::SchemaRefused,
     FailureClass::ContextLength,
     FailureClass::Network,
     FailureClass::Stalled,
