@@ -18,16 +18,16 @@ use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
 use super::meter::Meter;
 use super::spawn::Caller;
-use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
+use super::{Agent, ApprovalRequest, Inner, Model, Observer, inbox};
 use crate::budget::{Allowance, Budget, Purse};
 use crate::dialect::{Dialect, Offer};
 use crate::dispatch::{self, Ended, Job};
-use crate::event::{Answer, Event, Status, TurnOutcome};
+use crate::event::{Answer, Event, Fact, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
-    Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
-    ToolChoice,
+    Constrain, Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply,
+    Request, Target, ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError, View};
 use crate::tokens;
@@ -65,6 +65,22 @@ impl Agent {
             .collect()
     }
 
+    /// Returns when each model is held to a form.
+    fn constrains(&self, view: &View) -> Vec<Constrain> {
+        let of = |model: &Model| {
+            let Model { provider, name } = model;
+            let takes_it = provider.takes_form(name)
+                && !provider.capabilities(name).reasoning
+                && !view.has_learnt(provider.name(), name, Fact::NoForms);
+            if takes_it {
+                self.inner.constrain(model)
+            } else {
+                Constrain::Never
+            }
+        };
+        self.inner.models.iter().map(of).collect()
+    }
+
     pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
         let inner = &self.inner;
         let seed = lease
@@ -79,6 +95,7 @@ impl Agent {
             targets: self.targets(view),
             allowance: self.allowance(view),
             room: self.rooms(view),
+            constrain: self.constrains(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
         }
@@ -304,9 +321,10 @@ impl<'r> Work<'r> {
             Command::Request {
                 target,
                 tool_choice,
+                constrained,
                 max_output_tokens,
                 ..
-            } => self.request(turn, &target, tool_choice, max_output_tokens),
+            } => self.request(turn, &target, tool_choice, constrained, max_output_tokens),
             Command::AbortRequest => self.request = None,
             Command::Run {
                 call,
@@ -380,6 +398,7 @@ impl<'r> Work<'r> {
         turn: &Turn,
         target: &Target,
         tool_choice: ToolChoice,
+        constrained: bool,
         max_output_tokens: Option<u64>,
     ) {
         let agent = self.agent;
@@ -415,7 +434,12 @@ impl<'r> Work<'r> {
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None if prompted => (
-                fallback::system(&agent.system, &agent.tools).into(),
+                // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
+                match constrained && agent.constrain(model) == Constrain::Always {
+                    true => fallback::constrained::system(&agent.system, &agent.tools),
+                    false => fallback::system(&agent.system, &agent.tools),
+                }
+                .into(),
                 fallback::messages(&turn.request_messages()).into(),
             ),
             None => (
@@ -423,6 +447,12 @@ impl<'r> Work<'r> {
                 turn.request_messages(),
             ),
         };
+        let form = constrained.then(|| {
+            let form = agent
+                .form
+                .get_or_init(|| fallback::constrained::schema(&agent.tools));
+            form.as_str()
+        });
         let request = Request {
             model: &model.name,
             system: &system,
@@ -436,7 +466,12 @@ impl<'r> Work<'r> {
             dialect,
             tool_choice,
             max_output_tokens,
-            stop: if prompted { fallback::STOP } else { &[] },
+            stop: if prompted && form.is_none() {
+                fallback::STOP
+            } else {
+                &[]
+            },
+            form,
         };
         self.request = Some(model.provider.complete(request, sink));
     }

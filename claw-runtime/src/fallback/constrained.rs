@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Found, FoundCall, find};
+use super::{Fault, FaultCode, Found, FoundCall, find, no_answer, render};
 use crate::dialect::Dialect;
 use crate::message::StopReason;
 use crate::registry::Toolset;
@@ -54,10 +54,36 @@ pub fn schema(tools: &Toolset) -> String {
     out
 }
 
-/// Reads a reply that was asked for in this form; one that is not in it is read as any other.
+/// Returns the system prompt for a model that every request holds to the form: its rules name the form and no tags.
+/// Without tools, `system` as it is.
+pub fn system(system: &str, tools: &Toolset) -> String {
+    render::system(system, render::FORM_RULES, tools)
+}
+
+/// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
+/// says nothing shows nothing, and counts as if it were.
+pub fn is_begun(reply: &str) -> bool {
+    let reply = reply.trim_start();
+    if let Ok(object) = serde_json::from_str::<Map<String, Value>>(reply) {
+        return object.contains_key("answer")
+            || object.contains_key("name") && object.contains_key("arguments");
+    }
+    let Some(members) = reply.strip_prefix('{') else {
+        return reply.is_empty();
+    };
+    let members = members.trim_start();
+    let begins = |key: &str| members.starts_with(key) || key.starts_with(members);
+    begins("\"name\"") || begins("\"answer\"")
+}
+
+/// Reads a reply that was asked for in this form; one that is [not in it](is_begun) is read as any other. One that was cut
+/// is a fault, and nothing in it is run.
 pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
     let Ok(mut object) = object else {
+        if is_begun(reply) && !reply.trim().is_empty() {
+            return faulty(cut());
+        }
         return find(reply, stop, tools);
     };
     match (
@@ -65,7 +91,10 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
         object.remove("name"),
         object.remove("arguments"),
     ) {
-        (Some(Value::String(text)), None, None) if !text.trim().is_empty() => Found {
+        (Some(Value::String(text)), None, None) if text.trim().is_empty() => {
+            faulty(no_answer(false, false, stop))
+        }
+        (Some(Value::String(text)), None, None) => Found {
             text,
             ..Found::default()
         },
@@ -77,6 +106,21 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
             ..Found::default()
         },
         _ => find(reply, stop, tools),
+    }
+}
+
+fn faulty(fault: Fault) -> Found {
+    Found {
+        faults: vec![fault],
+        ..Found::default()
+    }
+}
+
+fn cut() -> Fault {
+    Fault {
+        code: FaultCode::Truncated,
+        message: "The reply ends before its JSON object does, so nothing of it counts. Send it again whole, and shorter."
+            .to_owned(),
     }
 }
 

@@ -135,13 +135,17 @@ fn adversary() -> impl Strategy<Value = World> {
         prop::collection::vec(model(), 1..3),
         prop::collection::vec(prop::sample::select(runs), 1..3),
         limits,
-        prop::sample::select(vec![Protocol::Native, Protocol::Prompt]),
+        (
+            prop::sample::select(vec![Protocol::Native, Protocol::Prompt]),
+            constrain(),
+        ),
         1..3_usize,
         prop::option::of(3_000..60_000_u64),
     )
-        .prop_map(|(models, runs, limits, protocol, targets, tokens)| World {
+        .prop_map(|(models, runs, limits, (protocol, constrain), targets, tokens)| World {
             limits,
             protocol,
+            constrain,
             targets,
             runs,
             policy: Policy {

@@ -100,6 +100,11 @@ fn life(world: &World, kill: Option<Kill>, next: Next, medium: &mut Medium) -> O
             target.protocol = Protocol::Prompt;
         }
     }
+    for (target, constrain) in setup.targets.iter().zip(&mut setup.constrain) {
+        if view.has_learnt(&target.provider, &target.model, Fact::NoForms) {
+            *constrain = Constrain::Never;
+        }
+    }
     let turn = match begun {
         true => Turn::resume(setup, view, &medium.events),
         false => Turn::new(setup, view),

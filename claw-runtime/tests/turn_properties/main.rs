@@ -232,12 +232,13 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
         Protocol::Prompt,
         Protocol::Chat,
     ]);
+    let protocol = (protocol, constrain());
     (script, trouble, policy, protocol, limits(), 0..3_usize).prop_map(
         |(
             (model, runs, answers, picks),
             (append_fails, cancel, posts),
             policy,
-            protocol,
+            (protocol, constrain),
             limits,
             targets,
         )| World {
@@ -245,6 +246,7 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
             policy,
             targets,
             protocol,
+            constrain,
             model,
             runs,
             answers,
@@ -288,6 +290,14 @@ fn cases() -> u32 {
         .ok()
         .and_then(|cases| cases.parse().ok())
         .unwrap_or(600)
+}
+
+pub(crate) fn constrain() -> impl Strategy<Value = Constrain> {
+    prop::sample::select(vec![
+        Constrain::OnFailure,
+        Constrain::Always,
+        Constrain::Never,
+    ])
 }
 
 proptest! {

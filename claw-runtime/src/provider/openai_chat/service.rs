@@ -95,6 +95,11 @@ impl Provider for OpenAiChat {
         Dialect::named(self.quirks.dialect).unwrap_or(Dialect::CANONICAL)
     }
 
+    /// A server on this machine is taken to heed a form where nothing is known of it: those in use do.
+    fn takes_form(&self, model: &str) -> bool {
+        self.endpoint.takes_form(model, self.endpoint.is_local())
+    }
+
     fn complete<'a>(
         &'a self,
         request: Request<'_>,
