@@ -62,11 +62,16 @@ pub fn system(system: &str, tools: &Toolset) -> String {
 
 /// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
 /// says nothing shows nothing, and counts as if it were.
-pub fn is_begun(reply: &str) -> bool {
-    let reply = reply.trim_start();
-    if let Ok(object) = serde_json::from_str::<Map<String, Value>>(reply) {
-        return object.contains_key("answer")
-            || object.contains_key("name") && object.contains_key("arguments");
+pub fn is_begun(reply: &str, stop: &StopReason) -> bool {
+    let reply = reply.trim();
+    match serde_json::from_str::<Map<String, Value>>(reply) {
+        Ok(object) => {
+            return object.contains_key("answer")
+                || object.contains_key("name") && object.contains_key("arguments");
+        }
+        // What goes on behind an object is not in the form.
+        Err(error) if *stop != StopReason::Length && !error.is_eof() => return false,
+        Err(_) => {}
     }
     let Some(members) = reply.strip_prefix('{') else {
         return reply.is_empty();
@@ -81,7 +86,7 @@ pub fn is_begun(reply: &str) -> bool {
 pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
     let Ok(mut object) = object else {
-        if is_begun(reply) && !reply.trim().is_empty() {
+        if is_begun(reply, stop) && !reply.trim().is_empty() {
             return faulty(cut());
         }
         return find(reply, stop, tools);
@@ -105,6 +110,10 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
             }],
             ..Found::default()
         },
+        // A name that no tool has: told as in any other call.
+        (None, Some(Value::String(_)), Some(_)) => {
+            find(&format!("<tool_call>{reply}</tool_call>"), stop, tools)
+        }
         _ => find(reply, stop, tools),
     }
 }
@@ -323,14 +332,59 @@ mod tests {
         let call = read(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#);
         assert_eq!(call.calls.len(), 1);
         assert_eq!(read("Plain words.").text, "Plain words.");
-        for faulty in [
-            "{\"answer\": \"\"}",
-            "{\"name\": \"gone\", \"arguments\": {}}",
-            "",
+        for (faulty, code) in [
+            (r#"{"answer": " "}"#, FaultCode::NoAnswer),
+            (
+                r#"{"name": "gone", "arguments": {}}"#,
+                FaultCode::UnknownTool,
+            ),
+            ("", FaultCode::NoAnswer),
+            (r#"{"answer": "It is"#, FaultCode::Truncated),
         ] {
             let found = read(faulty);
             assert!(found.calls.is_empty(), "{faulty}: {found:?}");
+            let codes: Vec<_> = found.faults.iter().map(|fault| fault.code).collect();
+            assert_eq!(codes, [code], "{faulty}");
         }
+    }
+
+    #[test]
+    fn what_a_server_cannot_have_held_is_told_from_what_was_cut() {
+        let stop = |reply| is_begun(reply, &StopReason::Stop);
+        let length = |reply| is_begun(reply, &StopReason::Length);
+        for held in [
+            "",
+            " {",
+            r#"{ "na"#,
+            r#"{"answer": "a"#,
+            r#"{"name": "add", "arguments": {"a": 1"#,
+            r#"{"answer": "a"} "#,
+        ] {
+            assert!(stop(held) && length(held), "{held}");
+        }
+        assert!(length(r#"{"name": "add", "arguments": {"a": -"#));
+        for free in [
+            "Sure!",
+            "<tool_call>",
+            "```json",
+            "[1]",
+            r#"{"city": "Oslo"}"#,
+            r#"{"name": "add"}"#,
+            r#"{"city": "Os"#,
+        ] {
+            assert!(!stop(free) && !length(free), "{free}");
+        }
+        assert!(!stop(r#"{"answer": "a"} That is all."#));
+    }
+
+    #[test]
+    fn the_prompt_names_the_form_and_no_tags() {
+        let prompt = system("Be kind.\n", &some_tools());
+        assert!(prompt.starts_with("Be kind.\n\n# Tools\n"));
+        assert!(prompt.contains("To answer: {\"answer\": \"text\"}"));
+        assert!(prompt.contains("add(") && prompt.contains("note("));
+        assert!(!prompt.contains("tool_call>"));
+        assert_eq!(system("Be kind.", &Toolset::default()), "Be kind.");
     }
 
     #[test]
@@ -339,6 +393,7 @@ mod tests {
         for cut in 1..whole.len() {
             let found = read(&whole[..cut], &StopReason::Length, &some_tools());
             assert!(found.calls.is_empty(), "{cut}");
+            assert_eq!(found.faults[0].code, FaultCode::Truncated, "{cut}");
         }
     }
 }

@@ -71,9 +71,10 @@ impl Turn {
 
     /// Learns that the model is not to be held to a form.
     pub(super) fn learn_no_forms(&mut self) {
-        if let Some(constrain) = self.setup.constrain.get_mut(self.target) {
-            *constrain = Constrain::Never;
+        if self.constrain() == Constrain::Never {
+            return;
         }
+        self.setup.constrain[self.target] = Constrain::Never;
         let Some(target) = self.setup.targets.get(self.target) else {
             return;
         };

@@ -221,7 +221,7 @@ impl Turn {
             return self.wrapped_up(reply, reason);
         }
         self.continued = false;
-        let heeded = !held || constrained::is_begun(&text_of(&reply.content));
+        let heeded = !held || constrained::is_begun(&text_of(&reply.content), &reply.stop);
         let reading = read(reply, self.protocol(), held, &self.setup.tools, &self.view);
         if !heeded {
             self.learn_no_forms();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use claw_runtime::event::{Answer, EndReason, Event, Fact, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, Message, text_of};
-use claw_runtime::provider::Protocol;
+use claw_runtime::provider::{Constrain, Protocol};
 use claw_runtime::session::{Stored, View};
 use claw_runtime::tool::Effect;
 use claw_runtime::turn::{Command, Input, Timer, Turn};

@@ -98,6 +98,25 @@ fn options_stand_apart_and_the_window_is_always_set() {
 }
 
 #[test]
+fn a_form_is_the_format() {
+    let messages = [Message::user("Hi")];
+    let asked = Request {
+        form: Some(r#"{"type":"object"}"#),
+        ..request("", &messages)
+    };
+    assert_eq!(
+        body(&asked, PEER, false),
+        json!({
+            "model": "qwen3",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "stream": false,
+            "format": {"type": "object"},
+            "options": {"num_ctx": 8192},
+        })
+    );
+}
+
+#[test]
 fn arguments_are_objects_and_results_name_their_tool() {
     let conversation = [
         Message::assistant(vec![

@@ -400,7 +400,7 @@ proptest! {
                 tool_choice: ToolChoice::Auto,
                 max_output_tokens: (*change == 4).then_some(9),
                 stop: &[],
-                form: None,
+                form: (*change == 6).then_some("{}"),
             };
             let fresh = encode(&Request { history: None, ..request }, peer, *change == 5);
             prop_assert_eq!(encode(&request, peer, *change == 5), fresh);
@@ -592,4 +592,35 @@ fn fields_that_a_service_refuses_or_needs_follow_its_quirks() {
     ] {
         assert_eq!(of(name), fields, "{name}");
     }
+}
+
+#[test]
+fn a_form_is_a_strict_json_schema() {
+    let messages = [Message::user("Hi")];
+    let request = Request {
+        model: "m",
+        system: "",
+        messages: &messages,
+        history: None,
+        tools: None,
+        dialect: Dialect::CANONICAL,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        stop: &[],
+        form: Some(r#"{"type":"object"}"#),
+    };
+    let body: Value = serde_json::from_slice(&encode(&request, PEER, true)).expect("JSON");
+    assert_eq!(
+        body,
+        json!({
+            "model": "m",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": true},
+            },
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        })
+    );
 }
