@@ -160,6 +160,7 @@ const SESSIONS: &[(&str, Form)] = &[
     ("store", Form::Value),
     ("file", Form::Value),
     ("durability", Form::Value),
+    ("url_env", Form::Value),
 ];
 
 /// Checks one layer: syntax, keys, then types and values.

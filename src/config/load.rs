@@ -54,11 +54,18 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_PROFILE", &["policy", "profile"]),
     ("CLAW_SESSIONS_STORE", &["sessions", "store"]),
     ("CLAW_SESSIONS_FILE", &["sessions", "file"]),
+    ("CLAW_SESSIONS_URL_ENV", &["sessions", "url_env"]),
     ("CLAW_SESSIONS_DURABILITY", &["sessions", "durability"]),
 ];
 
 /// Variables that are read elsewhere.
-const OTHER_VARIABLES: &[&str] = &["CLAW_CONFIG", "CLAW_LOG", "CLAW_LOG_JSON", "CLAW_API_KEY"];
+const OTHER_VARIABLES: &[&str] = &[
+    "CLAW_CONFIG",
+    "CLAW_LOG",
+    "CLAW_LOG_JSON",
+    "CLAW_API_KEY",
+    "CLAW_DATABASE_URL",
+];
 
 /// Reads and merges all layers.
 ///

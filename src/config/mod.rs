@@ -74,6 +74,8 @@ pub(crate) struct SessionsConfig {
     pub(crate) file: Option<PathBuf>,
     /// What a kept event survives.
     pub(crate) durability: Option<Durability>,
+    /// The environment variable that holds the address of the Postgres database.
+    pub(crate) url_env: Option<EnvName>,
 }
 
 /// One service.

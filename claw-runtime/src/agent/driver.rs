@@ -18,113 +18,26 @@ use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
 use super::meter::Meter;
 use super::spawn::Caller;
-use super::{Agent, ApprovalRequest, Inner, Model, Observer, inbox};
-use crate::budget::{Allowance, Budget, Purse};
+use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
+use crate::budget::{Budget, Purse};
 use crate::dialect::{Dialect, Offer};
 use crate::dispatch::{self, Ended, Job};
-use crate::event::{Answer, Event, Fact, Status, TurnOutcome};
+use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
     Constrain, Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply,
     Request, Target, ToolChoice,
 };
-use crate::session::{Append, Barrier, Lease, StoreError, View};
-use crate::tokens;
+use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Millis, Room, Setup, Turn};
+use crate::turn::{Command, Input, Millis, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
 const WOKEN: Duration = Duration::from_millis(200);
-
-impl Agent {
-    /// Returns the room each model has for a conversation.
-    fn rooms(&self, view: &View) -> Vec<Room> {
-        let inner = &self.inner;
-        let [native, prompted] = *inner.prompt_tokens.get_or_init(|| {
-            let prompt = fallback::system(&inner.system, &inner.tools);
-            let system = tokens::estimate(&inner.system);
-            [
-                system + tokens::of_tools(&inner.tools),
-                tokens::estimate(&prompt),
-            ]
-        });
-        let targets = self.targets(view);
-        let models = inner.models.iter().zip(targets);
-        models
-            .map(|(model, target)| Room {
-                window: model.provider.capabilities(&model.name).window,
-                prompt: match target.protocol {
-                    Protocol::Prompt => prompted,
-                    _ => native,
-                },
-            })
-            .collect()
-    }
-
-    /// Returns when each model is held to a form.
-    fn constrains(&self, view: &View) -> Vec<Constrain> {
-        let of = |model: &Model| {
-            let Model { provider, name } = model;
-            let takes_it = provider.takes_form(name)
-                && !provider.capabilities(name).reasoning
-                && !view.has_learnt(provider.name(), name, Fact::NoForms);
-            if takes_it {
-                self.inner.constrain(model)
-            } else {
-                Constrain::Never
-            }
-        };
-        self.inner.models.iter().map(of).collect()
-    }
-
-    pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
-        let inner = &self.inner;
-        let seed = lease
-            .session
-            .bytes()
-            .fold(events, |seed, byte| seed.rotate_left(7) ^ u64::from(byte));
-        Setup {
-            tools: inner.tools.clone(),
-            policy: inner.policy.clone(),
-            limits: inner.limits.clone(),
-            coerce: inner.coerce,
-            targets: self.targets(view),
-            allowance: self.allowance(view),
-            room: self.rooms(view),
-            constrain: self.constrains(view),
-            system: crate::digest::of(inner.system.as_bytes()),
-            seed,
-        }
-    }
-}
-
-impl Agent {
-    fn allowance(&self, view: &View) -> Allowance {
-        let inner = &self.inner;
-        let spending = &inner.spending;
-        let mut allowance = Allowance {
-            turn: spending.turn,
-            session: spending.session,
-            watched: !spending.shared.is_empty(),
-            prices: inner
-                .models
-                .iter()
-                .map(|model| inner.price(model))
-                .collect(),
-        };
-        if let Some(purse) = &inner.nest.purse {
-            // What the turn has spent before a crash is drawn already.
-            let left = purse.left().plus(view.ledger().turn());
-            allowance.turn = allowance.turn.within(left);
-            allowance.watched |= !left.is_unlimited();
-        }
-        allowance
-    }
-}
 
 /// A turn to drive, in a session whose last event is `head`.
 pub(super) struct Drive<'r> {

@@ -8,6 +8,7 @@ mod live;
 mod meter;
 mod recover;
 mod session;
+mod setup;
 mod spawn;
 mod watch;
 

@@ -17,6 +17,7 @@ mod outbox;
 mod past;
 mod paths;
 mod recover;
+mod replay;
 mod reply;
 mod request;
 mod round;

@@ -67,7 +67,7 @@ impl World {
             policy: Policy::default(),
             targets: 1,
             protocol: Protocol::Native,
-            constrain: Constrain::OnFailure,
+            constrain: Constrain::Never,
             model: model.into_iter().collect(),
             runs: vec![Run::Gives("fine")],
             answers: vec![Answer::Once],
