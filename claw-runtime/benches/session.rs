@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use claw_runtime::agent::{Agent, Session};
 use claw_runtime::message::{ContentBlock, Role, StopReason, ToolCall};
-use claw_runtime::provider::{
-    Capabilities, DeltaSink, Provider, ProviderError, Reply, Request,
-};
+use claw_runtime::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 use claw_runtime::registry::Toolset;
 use claw_runtime::session::{MemoryStore, SessionStore, SqliteOptions, SqliteStore};
 use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
@@ -157,7 +155,10 @@ fn main() {
     ];
     for (name, store) in stores {
         let [new, old] = turns(store, long, blocks);
-        println!("{name:28} {new:>11.1} µs {old:>11.1} µs   {:>5.2}", old / new);
+        println!(
+            "{name:28} {new:>11.1} µs {old:>11.1} µs   {:>5.2}",
+            old / new
+        );
     }
     let runtime = runtime();
     let agent = agent(Arc::new(MemoryStore::new()));
@@ -168,7 +169,10 @@ fn main() {
             sessions.push(session(&agent, &nth.to_string(), EVENTS_A_TURN).await);
         }
         let each = resident().saturating_sub(before) / open;
-        println!("an open session of one turn, its journal in memory too: {:.1} kB", each as f64 / 1e3);
+        println!(
+            "an open session of one turn, its journal in memory too: {:.1} kB",
+            each as f64 / 1e3
+        );
         drop(sessions);
     });
 }
