@@ -56,6 +56,9 @@ pub enum Event {
         /// Why it is asked again, told to the model as a user message that only this request carries.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         re_ask: Option<ReAsk>,
+        /// Whether the reply is held to the form of the prompt protocol, where the service heeds it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        constrained: bool,
         /// What it holds back of the budget, and at what price; absent where nothing is limited and no price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved: Option<Reserved>,
@@ -280,12 +283,19 @@ impl Event {
 }
 
 /// What can be learnt about an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fact {
     /// The model refuses tool definitions; calls go through the prompt protocol.
     NoNativeTools,
+    /// The service refuses a tool's schema in a dialect; tools go in the next laxer one.
+    SchemaRefused {
+        /// The [dialect](crate::dialect)'s name.
+        dialect: String,
+    },
+    /// The model is not held to a form: its service refuses one or does not heed it, or it reasons within its text.
+    NoForms,
     /// The model reads at most so many tokens, prompt and answer together. The fact learnt last counts.
     Window {
         /// How many.

@@ -2,6 +2,7 @@
 #![cfg(feature = "http")]
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, reason = "not every server of the module is needed here")]
 mod support;
 
 use std::sync::Arc;
@@ -66,6 +67,7 @@ fn request(messages: &[Message]) -> Request<'_> {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     }
 }
 

@@ -145,6 +145,9 @@ fn failed(class: FailureClass, message: &str) -> Failure {
         FailureClass::RateLimit | FailureClass::Overloaded => {
             failure.hint("wait, or take another model with `--model`")
         }
+        FailureClass::SchemaRefused => failure.hint(
+            "leave out or simplify the tool it names: `tools check` tells what becomes of each schema",
+        ),
         FailureClass::ContextLength => {
             failure.hint("shorten the prompt, or take a model with a longer window")
         }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
+use super::form::untold;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
@@ -159,9 +160,19 @@ impl Fold {
                 target,
                 tool_choice,
                 re_ask,
+                constrained,
                 purpose: Purpose::Answer,
                 ..
-            } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
+            } => {
+                let re_ask = re_ask.clone().map(untold);
+                self.request(
+                    (*round, *attempt),
+                    target,
+                    *tool_choice,
+                    re_ask,
+                    *constrained,
+                );
+            }
             Event::ModelRequest { attempt, .. } => {
                 self.asking.attempt = *attempt;
                 self.summarising = true;
@@ -314,11 +325,11 @@ impl Fold {
 
     fn request(
         &mut self,
-        round: u32,
-        attempt: u32,
+        (round, attempt): (u32, u32),
         target: &Target,
         choice: ToolChoice,
-        re_ask: Option<&ReAsk>,
+        re_ask: Option<ReAsk>,
+        constrained: bool,
     ) {
         self.turn.replay_round(std::mem::take(&mut self.calls));
         self.summarising = false;
@@ -346,12 +357,15 @@ impl Fold {
             .iter()
             .position(|known| known.provider == target.provider && known.model == target.model);
         let elsewhere = aim.is_some_and(|aim| aim != turn.target);
+        // A form that was refused or not heeded: the same request, made again without.
+        let without_form = again && !elsewhere && asking.constrained && !constrained;
         match &self.since {
+            Since::Said | Since::Failed(_) if without_form => {}
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,
             Since::TooLong(_) if again && !elsewhere => asking.tries += 1,
-            Since::Said if re_ask.is_some_and(|re_ask| re_ask.fault == EMPTY) => {
+            Since::Said if re_ask.as_ref().is_some_and(|re_ask| re_ask.fault == EMPTY) => {
                 asking.empty_replies += 1;
                 asking.tries = 1;
             }
@@ -359,11 +373,13 @@ impl Fold {
                 asking.re_asks += 1;
                 asking.tries = 1;
             }
-            Since::Failed(FailureClass::ToolsUnsupported) if again && !elsewhere => {}
+            Since::Failed(FailureClass::ToolsUnsupported | FailureClass::SchemaRefused)
+                if again && !elsewhere => {}
             _ => asking.tries = 1,
         }
         asking.attempt = attempt;
-        asking.re_ask = re_ask.cloned();
+        asking.re_ask = re_ask;
+        asking.constrained = constrained;
         turn.target = aim.unwrap_or(0);
         turn.requests += 1;
         turn.unread = false;

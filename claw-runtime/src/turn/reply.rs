@@ -47,6 +47,11 @@ impl Reading {
         text_of(&self.content)
     }
 
+    pub(super) fn has_reasoning(&self) -> bool {
+        let is_reasoning = |block: &ContentBlock| matches!(block, ContentBlock::Reasoning { .. });
+        self.content.iter().any(is_reasoning)
+    }
+
     pub(super) fn re_ask(&self) -> Option<ReAsk> {
         let fault = self.fault.clone()?;
         Some(ReAsk {
@@ -56,8 +61,14 @@ impl Reading {
     }
 }
 
-/// Reads a reply that may call tools.
-pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &View) -> Reading {
+/// Reads a reply that may call tools, `held` to the form or not.
+pub(super) fn read(
+    reply: Reply,
+    protocol: Protocol,
+    held: bool,
+    tools: &Toolset,
+    view: &View,
+) -> Reading {
     let Reply {
         content,
         cut_calls,
@@ -93,7 +104,11 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
     let mut reading = Reading::default();
     if protocol == Protocol::Prompt {
         let prose = text_of(&content);
-        let found = fallback::find(&prose, &stop, tools);
+        let found = if held {
+            fallback::constrained::read(&prose, &stop, tools)
+        } else {
+            fallback::find(&prose, &stop, tools)
+        };
         content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
         if !found.reasoning.trim().is_empty() {
             content.push(ContentBlock::Reasoning {

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::compact::Stage;
+use super::form::is_refusal;
 use super::reply::{Reading, clip, read, read_text};
 use super::{Command, Phase, Timer, Turn};
+use crate::dialect::Dialect;
 use crate::event::{EndReason, Event, Fact, Purpose, ReAsk};
+use crate::fallback::constrained;
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
 
@@ -25,6 +28,8 @@ pub(super) struct Asking {
     pub(super) empty_replies: u32,
     /// Why the model is asked again.
     pub(super) re_ask: Option<ReAsk>,
+    /// Whether the running request holds the model to the form.
+    pub(super) constrained: bool,
     /// Whether something of the running reply reached the user.
     pub(super) shown: bool,
     /// Whether the next attempt waits for its timer, so that nothing is under way.
@@ -138,9 +143,12 @@ impl Turn {
             Ok(reserved) => reserved,
             Err(limit) => return self.beyond(EndReason::Limit { limit }, self.requests),
         };
+        let constrained = self.holds();
+        let told = self.told(self.re_ask());
         let Phase::Asking(asking) = &mut self.phase else {
             return;
         };
+        asking.constrained = constrained;
         let attempt = asking.next_attempt();
         asking.tries += 1;
         self.requests += 1;
@@ -154,7 +162,8 @@ impl Turn {
             attempt,
             target: target.clone(),
             tool_choice,
-            re_ask: asking.re_ask.clone(),
+            re_ask: told,
+            constrained,
             reserved,
             purpose: Purpose::Answer,
         });
@@ -165,9 +174,17 @@ impl Turn {
         self.out.command(Command::Request {
             target,
             tool_choice,
+            constrained,
             max_output_tokens: limited.or(self.setup.limits.max_output_tokens),
             reserved,
         });
+    }
+
+    fn re_ask(&self) -> Option<&ReAsk> {
+        match &self.phase {
+            Phase::Asking(asking) => asking.re_ask.as_ref(),
+            _ => None,
+        }
     }
 
     pub(super) fn shown(&mut self) {
@@ -194,7 +211,7 @@ impl Turn {
     /// Takes a finished reply.
     pub(super) fn reply(&mut self, reply: Reply) {
         let Some(asking) = self.asking() else { return };
-        let wrap_up = asking.wrap_up.clone();
+        let (wrap_up, held) = (asking.wrap_up.clone(), asking.constrained);
         let usage = reply.usage;
         if let Some(usage) = usage {
             self.usage += usage;
@@ -206,11 +223,22 @@ impl Turn {
             return self.wrapped_up(reply, reason);
         }
         self.continued = false;
-        let reading = read(reply, self.protocol(), &self.setup.tools, &self.view);
+        let heeded = !held || constrained::is_begun(&text_of(&reply.content), &reply.stop);
+        let reading = read(reply, self.protocol(), held, &self.setup.tools, &self.view);
+        if !heeded {
+            self.learn_no_forms();
+        }
         if !reading.calls.is_empty() {
             self.begun.clear();
             self.begin_calls(reading, usage);
+        } else if !heeded {
+            // No message of the conversation, but it was paid for.
+            self.said(Vec::new(), reading.stop, usage);
+            self.ask_without_form();
         } else if let Some(re_ask) = reading.re_ask() {
+            if !held && reading.has_reasoning() {
+                self.spare_reasoning();
+            }
             // The faulty text is no message, but it was paid for.
             self.said(Vec::new(), reading.stop, usage);
             self.ask_again(re_ask);
@@ -320,6 +348,7 @@ impl Turn {
         }
         let Some(asking) = self.asking() else { return };
         let (shown, wrap_up) = (asking.shown, asking.wrap_up.clone());
+        let no_form = asking.constrained && is_refusal(error.class, &error.message);
         let ProviderError {
             class,
             message,
@@ -333,7 +362,7 @@ impl Turn {
         if shown {
             self.keep_partial(partial);
         }
-        let retried = class.is_retryable() && !shown && wrap_up.is_none();
+        let retried = class.is_retryable() && !shown && !no_form && wrap_up.is_none();
         let pause = if retried {
             self.pause(retry_after)
         } else {
@@ -352,7 +381,11 @@ impl Turn {
             return self.finish_composed(reason);
         }
         match class {
-            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native => self.learn_no_tools(),
+            _ if no_form => self.ask_without_form(),
+            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native && !shown => {
+                self.learn_no_tools();
+            }
+            FailureClass::SchemaRefused if !shown && self.learn_dialect() => {}
             FailureClass::MalformedCall => self.ask_again(ReAsk {
                 said: clip(&said, MESSAGE_CHARS),
                 fault: format!(
@@ -373,7 +406,8 @@ impl Turn {
             FailureClass::Quota
             | FailureClass::NotFound
             | FailureClass::Auth
-            | FailureClass::ToolsUnsupported => self.next_target(class, message),
+            | FailureClass::ToolsUnsupported
+            | FailureClass::SchemaRefused => self.next_target(class, message),
             // A request that is refused for its form or content is refused by the next model for the same reason.
             _ => self.fail(class, message),
         }
@@ -395,20 +429,52 @@ impl Turn {
         });
     }
 
-    /// Asks the same again in prose; not an attempt, for the model has not been asked in a way it understands.
+    /// Asks the same again in prose.
     fn learn_no_tools(&mut self) {
         let Some(target) = self.setup.targets.get_mut(self.target) else {
             return;
         };
         Arc::make_mut(target).protocol = Protocol::Prompt;
+        self.learn(Fact::NoNativeTools);
+        self.request_anew();
+    }
+
+    /// Asks the same again in the next laxer dialect; `false` when there is none.
+    fn learn_dialect(&mut self) -> bool {
+        let Some(target) = self.setup.targets.get_mut(self.target) else {
+            return false;
+        };
+        let dialect = Dialect::named(&target.dialect);
+        let Some(laxer) = dialect.and_then(Dialect::laxer) else {
+            return false;
+        };
+        if target.protocol != Protocol::Native {
+            return false;
+        }
+        let target = Arc::make_mut(target);
+        let dialect = std::mem::replace(&mut target.dialect, laxer.name.to_owned());
+        self.learn(Fact::SchemaRefused { dialect });
+        self.request_anew();
+        true
+    }
+
+    /// Keeps what a refusal shows of the model that is asked.
+    fn learn(&mut self, fact: Fact) {
+        let Some(target) = self.setup.targets.get(self.target) else {
+            return;
+        };
         let (provider, model) = (target.provider.clone(), target.model.clone());
-        if !self.view.has_learnt(&provider, &model, Fact::NoNativeTools) {
+        if !self.view.has_learnt(&provider, &model, fact.clone()) {
             self.out.event(Event::Learnt {
                 provider,
                 model,
-                fact: Fact::NoNativeTools,
+                fact,
             });
         }
+    }
+
+    /// Asks in another form; what was refused for its form was no attempt.
+    fn request_anew(&mut self) {
         if let Phase::Asking(asking) = &mut self.phase {
             asking.tries -= 1;
         }
