@@ -130,6 +130,7 @@ fn request() -> impl Strategy<Value = Event> {
                     fault: "no".to_owned(),
                 }),
                 reserved,
+                constrained: asks,
                 purpose,
             },
         )
