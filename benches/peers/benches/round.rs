@@ -50,6 +50,7 @@ fn past(messages: usize) -> Vec<Event> {
                 status: Status::Ok,
                 content: text("Oslo: 3 days, metric=true"),
                 blob: None,
+                progress: None,
             },
             assistant(text("It stays mild, with some rain."), StopReason::Stop),
         ]

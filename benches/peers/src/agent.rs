@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use claw::limits::Limits;
 use claw::prelude::*;
 use claw::provider::{Capabilities, OpenAiChat, Provider};
 use claw::session::SessionStore;
@@ -66,6 +67,11 @@ pub fn agent(provider: Arc<dyn Provider>, model: &str, store: Arc<dyn SessionSto
         .system(SYSTEM)
         .tools(tools.expect("names of their own"))
         .store(store)
+        // Nothing is compacted: all that was said is sent, as the floor does.
+        .limits(Limits {
+            window: Some(1 << 32),
+            ..Limits::default()
+        })
         .build()
         .expect("an agent")
 }
