@@ -125,6 +125,16 @@ fn words_and_status_decide_the_class() {
             ToolsUnsupported,
         ),
         (
+            Some(422),
+            "unsupported parameters: 'tools', 'seed'",
+            ToolsUnsupported,
+        ),
+        (
+            Some(422),
+            "[{\"loc\":[\"body\",\"tools\"],\"msg\":\"extra inputs are not permitted\"}]",
+            ToolsUnsupported,
+        ),
+        (
             Some(400),
             "this model does not support function calling",
             ToolsUnsupported,
@@ -302,6 +312,7 @@ fn a_refused_schema_is_told_from_other_faults_of_a_tool() {
             "",
             "Tool choice 'f' not found in 'tools' parameter.",
         ),
+        said("tools.12.custom.type: 'x' is not supported."),
         said("tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"),
         said("output_config.format.schema: Schema is too complex for compilation."),
         said("Unsupported parameter: 'parallel_tool_calls'"),
