@@ -348,6 +348,7 @@ fn context(state: StateMap, progress: impl Fn(&str) + Send + Sync + 'static) -> 
         workspace: None,
         state: Arc::new(state),
         progress: Some(Arc::new(progress)),
+        ..Default::default()
     })
 }
 

@@ -183,6 +183,7 @@ fn state_is_injected_and_missing_state_is_an_error() {
             workspace: None,
             state: Arc::new(state),
             progress: None,
+            ..Default::default()
         });
         match (entries[0].shim)(Some(&ctx), r#"{"m":1}"#) {
             Ok(Prepared::Done(result)) => result.map_err(|error| error.to_string()),

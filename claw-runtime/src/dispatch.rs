@@ -99,25 +99,17 @@ pub(crate) async fn reconcile(job: Job) -> Ended {
         Some(reconcile) => find_out(reconcile, ctx, arguments, timeout, &stop).await,
         None => Reconciled::Unknown,
     };
-    let (status, content) = match found {
+    let (status, output) = match found {
         Reconciled::NotDone => return Ended::NotDone { call },
-        Reconciled::Done(output) => (Status::Ok, output.content),
+        Reconciled::Done(output) => (Status::Ok, output),
         Reconciled::Unknown => {
             let text =
                 "The process ended while this call ran, and what became of it cannot be found out.";
-            (Status::Unknown, vec![ContentBlock::text(text)])
+            (Status::Unknown, ToolOutput::text(text))
         }
     };
     tracing::info!(tool = tool.name(), ?status, "call reconciled");
-    let (content, whole) = bounded(content, output_chars);
-    let progress = whole.as_deref().map(stable::fingerprint);
-    Ended::Finished(Finished {
-        call,
-        status,
-        content,
-        whole,
-        progress,
-    })
+    Ended::Finished(finished(call, status, output, output_chars))
 }
 
 async fn find_out(
@@ -184,24 +176,20 @@ async fn run_to_end(job: Job) -> Finished {
         wait(run_async(tool, ctx, arguments), timeout, &stop).await
     };
     dropped.disarm();
-    let mut progress = None;
-    let (status, content) = match end {
-        End::Returned(Ok(output)) => {
-            progress = output.progress.map(|key| stable::short(&key));
-            (Status::Ok, output.content)
+    let (status, output) = match end {
+        End::Returned(Ok(output)) => (Status::Ok, output),
+        End::Returned(Err(error)) => (Status::Error, ToolOutput::text(error.to_string())),
+        End::Panicked => {
+            let text = format!("`{name}` failed: it panicked");
+            (Status::Panicked, ToolOutput::text(text))
         }
-        End::Returned(Err(error)) => (Status::Error, vec![ContentBlock::text(error.to_string())]),
-        End::Panicked => (
-            Status::Panicked,
-            vec![ContentBlock::text(format!("`{name}` failed: it panicked"))],
-        ),
         End::Stopped => (
             Status::Cancelled,
-            vec![ContentBlock::text(format!("`{name}` was cancelled"))],
+            ToolOutput::text(format!("`{name}` was cancelled")),
         ),
         End::TimedOut => {
             let text = format!("`{name}` did not finish within {timeout:?} and was stopped");
-            (Status::TimedOut, vec![ContentBlock::text(text)])
+            (Status::TimedOut, ToolOutput::text(text))
         }
     };
     tracing::info!(
@@ -210,9 +198,16 @@ async fn run_to_end(job: Job) -> Finished {
         elapsed_ms = started.elapsed().as_millis(),
         "call finished"
     );
-    let (content, whole) = bounded(content, output_chars);
+    finished(call, status, output, output_chars)
+}
+
+fn finished(call: String, status: Status, output: ToolOutput, output_chars: usize) -> Finished {
+    let (content, whole) = bounded(output.content, output_chars);
     // What was cut out may be all that differs.
-    let progress = progress.or_else(|| whole.as_deref().map(stable::fingerprint));
+    let progress = match output.progress {
+        Some(key) => Some(stable::short(&key)),
+        None => whole.as_deref().map(stable::fingerprint),
+    };
     Finished {
         call,
         status,

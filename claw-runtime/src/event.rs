@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Reserved, Spent};
 use crate::message::{ContentBlock, StopReason, Usage};
 use crate::provider::{FailureClass, Target, ToolChoice};
 use crate::tool::Effect;
@@ -55,6 +56,9 @@ pub enum Event {
         /// Why it is asked again, told to the model as a user message that only this request carries.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         re_ask: Option<ReAsk>,
+        /// What it holds back of the budget, and at what price; absent where nothing is limited and no price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Reserved>,
         /// What the answer is for.
         #[serde(default, skip_serializing_if = "Purpose::is_answer")]
         purpose: Purpose,
@@ -139,6 +143,9 @@ pub enum Event {
         /// What the loop guard compares in place of the text; absent where that is the text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         progress: Option<String>,
+        /// What it spent of the budget, as a sub-agent does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Spent>,
     },
     /// The loop guard spoke.
     Guard {
@@ -165,6 +172,15 @@ pub enum Event {
     Resumed {
         /// How often it was taken over without anything new in between, from 1; 0 after an answer.
         takeover: u32,
+    },
+    /// The session belongs to a sub-agent; its first event.
+    Spawned {
+        /// The session of the call that started it.
+        parent: String,
+        /// That call's id.
+        call: String,
+        /// How many sub-agents deep, from 1.
+        depth: u32,
     },
     /// The model's view became shorter. What is hidden stays in the journal.
     Compacted {
@@ -236,6 +252,7 @@ impl Event {
             Self::WrapUp { .. } => "wrap_up",
             Self::Blocked { .. } => "blocked",
             Self::Resumed { .. } => "resumed",
+            Self::Spawned { .. } => "spawned",
             Self::Compacted { .. } => "compacted",
             Self::CompactionFailed { .. } => "compaction_failed",
             Self::Undone { .. } => "undone",

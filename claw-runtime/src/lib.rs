@@ -5,6 +5,7 @@
 extern crate self as claw;
 
 pub mod agent;
+pub mod budget;
 pub mod dialect;
 pub mod digest;
 mod dispatch;
@@ -104,7 +105,7 @@ pub mod turn;
 /// | `reconcile = path` | finds out what became of a call whose outcome was lost: an `async fn(&ToolContext, &Value) -> Reconciled` |
 /// | `example(arg = value, …)` | a call for the model to learn from; may come several times |
 /// | `stream` | the function gives a stream: each item is progress, the last one the result |
-/// | `poll` | calling it again and again is no loop, for ten minutes of a turn |
+/// | `poll` | calling it again and again with the same result is no loop, for ten minutes of a turn |
 /// | `open_world` | a call reaches other people or services |
 /// | `name`, `title`, `description`, `group` | texts; by default the function's name and doc comment |
 /// | `alias("old")` | other names a call may use; the journal has the real one |

@@ -40,6 +40,8 @@ pub struct Limits {
     pub calls_per_tool: u32,
     /// How long the same call of a polling tool may give the same before it counts as a repeat.
     pub poll_time: Duration,
+    /// How many sub-agents deep sub-agents may start others.
+    pub depth: u32,
     /// How often a turn whose process died is taken over without getting any further before it is ended.
     pub takeovers: u32,
     /// How long the wrap-up may take; after that the answer is composed without the model.
@@ -82,6 +84,7 @@ impl Default for Limits {
             idle_calls: 48,
             calls_per_tool: 100,
             poll_time: Duration::from_secs(10 * 60),
+            depth: 2,
             takeovers: 3,
             wrap_up_time: Duration::from_secs(60),
             retry_after: Duration::from_secs(60),
@@ -112,6 +115,16 @@ impl Limits {
         u64::from(self.rounds)
             .saturating_mul(round)
             .saturating_add(3)
+    }
+
+    /// Returns the most calls one turn can start, each once unless its process ended meanwhile.
+    pub fn most_calls(&self) -> u64 {
+        u64::from(self.calls_per_turn)
+    }
+
+    /// Returns the most active time one turn can take before it is ended from outside the model.
+    pub fn most_active_time(&self) -> Duration {
+        self.active_time.saturating_add(self.wrap_up_time)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Events as a store keeps them: what is written is what is read.
 #![allow(clippy::unwrap_used)]
 
+use claw_runtime::budget::{Price, Reserved};
 use claw_runtime::event::{Event, Purpose, ReAsk};
 use claw_runtime::message::{ContentBlock, Image, StopReason, ToolCall, ToolResult, Usage};
 use claw_runtime::provider::{Protocol, Target, ToolChoice};
@@ -87,6 +88,18 @@ fn event() -> impl Strategy<Value = Event> {
         toolset,
     });
     let re_ask = prop::option::of((text(), text()).prop_map(|(said, fault)| ReAsk { said, fault }));
+    let price = (0.0..1e6_f64, 0.0..1e6_f64, prop::option::of(0.0..1e6_f64));
+    let price = price.prop_map(|(input, output, cached)| Price {
+        input,
+        output,
+        cached,
+    });
+    let reserved = (any::<u64>(), any::<u64>(), prop::option::of(price));
+    let reserved = prop::option::of(reserved.prop_map(|(prompt, output, price)| Reserved {
+        prompt,
+        output,
+        price,
+    }));
     prop_oneof![
         (
             prop::collection::vec(block(), 0..4),
@@ -100,13 +113,16 @@ fn event() -> impl Strategy<Value = Event> {
                 usage,
                 incomplete
             }),
-        (any::<u32>(), target, re_ask).prop_map(|(round, target, re_ask)| Event::ModelRequest {
-            round,
-            attempt: 1,
-            target: target.into(),
-            tool_choice: ToolChoice::None,
-            re_ask,
-            purpose: Purpose::Answer,
+        (any::<u32>(), target, re_ask, reserved).prop_map(|(round, target, re_ask, reserved)| {
+            Event::ModelRequest {
+                round,
+                attempt: 1,
+                target: target.into(),
+                tool_choice: ToolChoice::None,
+                re_ask,
+                purpose: Purpose::Answer,
+                reserved,
+            }
         }),
     ]
 }

@@ -229,7 +229,7 @@ async fn a_panic_whose_payload_panics_too_is_one_failed_call() {
         assert_eq!(session.run("go").await.unwrap().text, "I see.");
         assert_eq!(
             last_result(session.messages()),
-            format!("`{tool}` failed: it panicked")
+            format!("`{tool}` failed: it panicked\nNote: no data was obtained.")
         );
     }
 }

@@ -47,6 +47,7 @@ fn context(tree: &Tree) -> ToolContext {
         workspace: Some(tree.workspace.clone()),
         state: Arc::default(),
         progress: None,
+        ..Default::default()
     })
 }
 

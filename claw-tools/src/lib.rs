@@ -7,6 +7,7 @@
 //! - `search`: [`search::glob`], [`search::grep`].
 //! - `exec`: [`exec::exec`].
 //! - `output`: [`output::read_output`].
+//! - `sessions`: [`sessions::session_spawn`].
 //! - `time`: [`time::now`].
 //!
 //! Paths resolve beneath the workspace of the call and never leave it, whatever the model writes and wherever links point.
@@ -24,6 +25,8 @@ pub mod fs;
 pub mod output;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "sessions")]
+pub mod sessions;
 #[cfg(feature = "time")]
 pub mod time;
 

@@ -193,6 +193,7 @@ async fn the_calls_own_deadline_leaves_time_to_answer() {
         )),
         state: Default::default(),
         progress: None,
+        ..Default::default()
     };
     let err = exec(&ToolContext::new(call), "sleep 300", 300, None)
         .await

@@ -36,6 +36,7 @@ fn every_tool_is_linked_with_its_group_and_effect() {
             ("read_file", "fs", Effect::Read),
             ("read_many", "fs", Effect::Read),
             ("read_output", "output", Effect::Read),
+            ("session_spawn", "sessions", Effect::Idempotent),
             ("write_file", "fs", Effect::Idempotent),
         ]
     );
@@ -59,7 +60,10 @@ fn what_changes_the_world_says_so() {
         }
         assert_eq!(
             paths.is_empty(),
-            matches!(tool.name(), "exec" | "now" | "read_output"),
+            matches!(
+                tool.name(),
+                "exec" | "now" | "read_output" | "session_spawn"
+            ),
             "{}",
             tool.name()
         );

@@ -17,6 +17,7 @@ use super::run;
 use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
+use super::stamp::unstamped;
 use super::terminal::{BAD, DIM, Screen, columns};
 use super::{store, text, tools};
 use crate::program::Program;
@@ -90,6 +91,7 @@ pub(crate) async fn chat(
         chat.screen
             .note(DIM, &format!("`chat --session {id}` goes on with this"));
     }
+    run::leave(chat.session).await;
     exit
 }
 
@@ -154,7 +156,7 @@ impl Chat {
         };
         for (mark, text) in [("› ", said(Role::User)), ("", said(Role::Assistant))] {
             if let Some(text) = text {
-                let line = text::line(&text, 2 * columns());
+                let line = text::line(unstamped(&text), 2 * columns());
                 self.screen.note(DIM, &format!("{mark}{line}"));
             }
         }
@@ -261,7 +263,8 @@ impl Chat {
             }
             "/compact" => self.compact(signals).await?,
             "/clear" => {
-                self.session = self.agent.session(&store::new_id()).await?;
+                let new = self.agent.session(&store::new_id()).await?;
+                run::leave(std::mem::replace(&mut self.session, new)).await;
                 let id = self.session.id();
                 self.screen.note(DIM, &format!("a new session: {id}"));
             }

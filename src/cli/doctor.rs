@@ -204,7 +204,7 @@ fn protocol(setup: &Setup, choice: &Choice) -> String {
 async fn sessions(program: &Program, setup: &Setup) -> Option<Result<String, Failure>> {
     use crate::config::StoreKind;
 
-    if setup.config.sessions.store == Some(StoreKind::Memory) {
+    if setup.config.sessions.store.unwrap_or_default() != StoreKind::Sqlite {
         return None;
     }
     let path = store::file(&setup.config).ok()?;

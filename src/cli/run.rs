@@ -36,6 +36,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), &mut show)
         .await;
+    leave(session).await;
     finish(result, signal, show)
 }
 
@@ -49,6 +50,7 @@ async fn json(
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), lines)
         .await;
+    leave(session).await;
     let Some(outcome) = result.transpose()? else {
         return Ok(signal.map_or(Exit::Other, Exit::from));
     };
@@ -81,6 +83,13 @@ async fn prepare(
     )?;
     let session = agent.session(&id).await?;
     Ok((setup, agent, prompt, signals, session))
+}
+
+/// Gives a session up, so that another host need not wait for this one's time to run out.
+pub(crate) async fn leave(session: Session) {
+    if let Err(error) = session.close().await {
+        tracing::warn!(%error, "the session was not given up");
+    }
 }
 
 /// Prints the rest of a turn and returns the code it ends with.

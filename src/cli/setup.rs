@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use claw_runtime::agent::{Agent, Approval};
+use claw_runtime::budget::SharedBudget;
 use claw_runtime::limits::Limits;
 use claw_runtime::message::Message;
 use claw_runtime::nearest::nearest;
@@ -117,7 +118,30 @@ impl Setup {
             self.system,
             workspace.path().display()
         );
-        let agent = Agent::builder()
+        let mut builder = Agent::builder();
+        for (names, model) in &self.config.models {
+            match names.split_once(':') {
+                Some((provider, name)) => {
+                    builder = builder.price(provider, name, model.price());
+                }
+                None => warn(&format!(
+                    "`[models.\"{names}\"]` names no provider, so its price is not used: write `provider:model`"
+                )),
+            }
+        }
+        let budget = &self.config.budget;
+        if !budget.day().is_unlimited() {
+            let zone = self.config.user_timezone.clone();
+            builder = builder.shared_budget(SharedBudget {
+                counter: Arc::new(move || {
+                    stamp::day(&stamp::now(zone.as_ref().map(|zone| &zone.0)))
+                }),
+                budget: budget.day(),
+            });
+        }
+        let agent = builder
+            .turn_budget(budget.turn())
+            .session_budget(budget.session())
             .model(model.provider, model.name)
             .tools(self.tools.clone())
             .system(system)

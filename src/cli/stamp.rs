@@ -8,6 +8,27 @@ pub(crate) fn stamped(text: &str, now: &Zoned) -> String {
     format!("[{}] {text}", now.strftime("%a %Y-%m-%d %H:%M %:z"))
 }
 
+/// Returns the name of a day, as what is spent on it is counted: `day 2026-02-28`.
+pub(crate) fn day(now: &Zoned) -> String {
+    format!("day {}", now.strftime("%Y-%m-%d"))
+}
+
+/// Returns what was said without the stamp it may begin with: whoever said it knows when.
+pub(crate) fn unstamped(text: &str) -> &str {
+    const FORM: &[u8; 30] = b"[aaa dddd-dd-dd dd:dd sdd:dd] ";
+    let stamp = text.as_bytes().first_chunk::<30>();
+    let fits = |(c, form): (&u8, &u8)| match form {
+        b'a' => c.is_ascii_alphabetic(),
+        b'd' => c.is_ascii_digit(),
+        b's' => matches!(c, b'+' | b'-'),
+        form => c == form,
+    };
+    match stamp {
+        Some(stamp) if stamp.iter().zip(FORM).all(fits) => &text[30..],
+        _ => text,
+    }
+}
+
 /// Returns the time in `zone`, or in the system's.
 pub(crate) fn now(zone: Option<&TimeZone>) -> Zoned {
     match zone {
@@ -39,6 +60,19 @@ mod tests {
     }
 
     #[test]
+    fn only_a_stamp_is_left_out() {
+        for text in [
+            "",
+            "hi",
+            "[Sat 2026-02-28 14:30 +08:00]",
+            "[Sat 2026-02-28 14:30  08:00] hi",
+            "[ääää 2026-02-28 14:30 +08:00] hi",
+        ] {
+            assert_eq!(unstamped(text), text);
+        }
+    }
+
+    #[test]
     fn the_stamp_has_its_form_in_any_zone() {
         let at: jiff::Timestamp = "2026-02-28T06:30:00Z".parse().unwrap();
         for (hours, stamp) in [
@@ -47,7 +81,9 @@ mod tests {
             (0, "[Sat 2026-02-28 06:30 +00:00] hi"),
         ] {
             let zone = TimeZone::fixed(jiff::tz::offset(hours));
-            assert_eq!(stamped("hi", &at.to_zoned(zone)), stamp);
+            let said = stamped("hi", &at.to_zoned(zone));
+            assert_eq!(said, stamp);
+            assert_eq!(unstamped(&said), "hi");
         }
     }
 }

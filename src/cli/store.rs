@@ -26,9 +26,46 @@ pub(crate) async fn open(
 }
 
 /// Opens the store that outlives the program.
-#[cfg(feature = "sqlite")]
 pub(crate) async fn kept(program: &str, config: &Config) -> Result<Arc<dyn SessionStore>, Failure> {
-    Ok(Arc::new(sqlite(program, config).await?))
+    match config.sessions.store.unwrap_or_default() {
+        #[cfg(feature = "sqlite")]
+        StoreKind::Sqlite => Ok(Arc::new(sqlite(program, config).await?)),
+        #[cfg(not(feature = "sqlite"))]
+        StoreKind::Sqlite => Err(not_built("sqlite")),
+        #[cfg(feature = "postgres")]
+        StoreKind::Postgres => Ok(Arc::new(postgres(program, config).await?)),
+        #[cfg(not(feature = "postgres"))]
+        StoreKind::Postgres => Err(not_built("postgres")),
+        StoreKind::Memory => Err(Failure::usage(
+            "`sessions.store` is `memory`: nothing is kept",
+        )),
+    }
+}
+
+/// Connects to the Postgres database.
+#[cfg(feature = "postgres")]
+async fn postgres(
+    program: &str,
+    config: &Config,
+) -> Result<claw_runtime::session::PostgresStore, Failure> {
+    use claw_runtime::session::{PostgresOptions, PostgresStore};
+
+    let name = config.sessions.url_env.as_ref();
+    let name = name.map_or("CLAW_DATABASE_URL", |name| name.as_str());
+    let url = std::env::var(name).ok().filter(|url| !url.is_empty());
+    let url = url.ok_or_else(|| {
+        Failure::usage(format!("`{name}` does not name the database"))
+            .hint("set it to `postgres://user:password@host/database`")
+    })?;
+    PostgresStore::connect(PostgresOptions::new(program, url))
+        .await
+        .map_err(|error| Failure::from(error).hint(format!("the address stands in `{name}`")))
+}
+
+#[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+fn not_built(feature: &str) -> Failure {
+    Failure::usage(format!("this program cannot keep sessions in {feature}"))
+        .hint(format!("build it with claw's feature `{feature}`"))
 }
 
 /// Opens the SQLite file.
@@ -51,13 +88,6 @@ pub(crate) async fn sqlite(
         Failure::from(error)
             .hint("`CLAW_SESSIONS_FILE` names another file; `--ephemeral` keeps nothing")
     })
-}
-
-/// Says that nothing outlives this program.
-#[cfg(not(feature = "sqlite"))]
-pub(crate) async fn kept(_: &str, _: &Config) -> Result<Arc<dyn SessionStore>, Failure> {
-    Err(Failure::usage("this program keeps no sessions")
-        .hint("build it with claw's feature `sqlite`"))
 }
 
 /// Returns the file sessions are kept in.

@@ -100,6 +100,8 @@ const ROOT: &[(&str, Form)] = &[
     ("providers", Form::Each(PROVIDER)),
     ("policy", Form::Table(POLICY)),
     ("limits", Form::Limits),
+    ("budget", Form::Table(BUDGET)),
+    ("models", Form::Each(MODEL)),
     ("sessions", Form::Table(SESSIONS)),
 ];
 
@@ -137,10 +139,26 @@ const POLICY: &[(&str, Form)] = &[
     ("deny", Form::Value),
 ];
 
+const BUDGET: &[(&str, Form)] = &[
+    ("turn_tokens", Form::Value),
+    ("turn_cost", Form::Value),
+    ("session_tokens", Form::Value),
+    ("session_cost", Form::Value),
+    ("day_tokens", Form::Value),
+    ("day_cost", Form::Value),
+];
+
+const MODEL: &[(&str, Form)] = &[
+    ("input", Form::Value),
+    ("output", Form::Value),
+    ("cached", Form::Value),
+];
+
 const SESSIONS: &[(&str, Form)] = &[
     ("store", Form::Value),
     ("file", Form::Value),
     ("durability", Form::Value),
+    ("url_env", Form::Value),
 ];
 
 /// Checks one layer: syntax, keys, then types and values.
@@ -277,6 +295,7 @@ pub(super) fn plain(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::BudgetConfig;
     use super::*;
 
     const DOCUMENTED: &str = include_str!("claw.toml");
@@ -345,8 +364,11 @@ mod tests {
     #[test]
     fn the_documented_file_is_accepted() {
         assert_eq!(check(DOCUMENTED), Ok(()));
+        let known: Vec<_> = BUDGET.iter().map(|(name, _)| *name).collect();
+        assert_eq!(known, BudgetConfig::NAMES);
         for name in LimitsConfig::NAMES
             .iter()
+            .chain(BudgetConfig::NAMES)
             .copied()
             .chain(ROOT.iter().map(|(name, _)| *name))
         {

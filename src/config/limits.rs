@@ -67,6 +67,7 @@ limits! {
     calls_per_tool: u32,
     takeovers: u32,
     poll_time: Span,
+    depth: u32,
     wrap_up_time: Span,
     retry_after: Span,
     max_output_tokens: u64,

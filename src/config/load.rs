@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::check::{ConfigError, check, plain};
 use super::trust::FolderFile;
-use super::{Config, LimitsConfig};
+use super::{BudgetConfig, Config, LimitsConfig};
 
 /// A config file must not fill the memory.
 const LARGEST: u64 = 1024 * 1024;
@@ -54,11 +54,18 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_PROFILE", &["policy", "profile"]),
     ("CLAW_SESSIONS_STORE", &["sessions", "store"]),
     ("CLAW_SESSIONS_FILE", &["sessions", "file"]),
+    ("CLAW_SESSIONS_URL_ENV", &["sessions", "url_env"]),
     ("CLAW_SESSIONS_DURABILITY", &["sessions", "durability"]),
 ];
 
 /// Variables that are read elsewhere.
-const OTHER_VARIABLES: &[&str] = &["CLAW_CONFIG", "CLAW_LOG", "CLAW_LOG_JSON", "CLAW_API_KEY"];
+const OTHER_VARIABLES: &[&str] = &[
+    "CLAW_CONFIG",
+    "CLAW_LOG",
+    "CLAW_LOG_JSON",
+    "CLAW_API_KEY",
+    "CLAW_DATABASE_URL",
+];
 
 /// Reads and merges all layers.
 ///
@@ -231,10 +238,17 @@ fn variables() -> impl Iterator<Item = (String, Vec<&'static str>)> {
             vec!["limits", *name],
         )
     });
+    let budget = BudgetConfig::NAMES.iter().map(|name| {
+        (
+            format!("CLAW_BUDGET_{}", name.to_ascii_uppercase()),
+            vec!["budget", *name],
+        )
+    });
     VARIABLES
         .iter()
         .map(|(name, path)| ((*name).to_owned(), path.to_vec()))
         .chain(limits)
+        .chain(budget)
 }
 
 /// Warns of variables that look like a slip; other ones of the same prefix are somebody else's.
@@ -270,7 +284,10 @@ fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Valu
                 .iter()
                 .find(|(key, text)| *key == name && !text.is_empty())?;
             let value = match (path[0], text.parse::<i64>(), text.parse::<bool>()) {
-                ("limits", Ok(number), _) => Value::Integer(number),
+                ("limits" | "budget", Ok(number), _) => Value::Integer(number),
+                ("budget", ..) => text
+                    .parse()
+                    .map_or_else(|_| Value::String(text.clone()), Value::Float),
                 ("stamp" | "discover", _, Ok(truth)) => Value::Boolean(truth),
                 _ => Value::String(text.clone()),
             };

@@ -6,6 +6,7 @@
 //! that holds one. The working folder's file may have come from anybody: [`trust`] says what it may not decide.
 //! Every key stands in `claw.toml` beside this file, which is also part of the crate's documentation.
 
+mod budget;
 mod check;
 mod limits;
 mod load;
@@ -20,6 +21,7 @@ use claw_runtime::provider::Protocol;
 use claw_runtime::provider::abilities::{Change, Rule};
 use serde::Deserialize;
 
+pub(crate) use budget::{BudgetConfig, ModelConfig};
 pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
@@ -54,6 +56,10 @@ pub(crate) struct Config {
     pub(crate) policy: PolicyConfig,
     /// Bounds of a turn.
     pub(crate) limits: LimitsConfig,
+    /// What may be spent.
+    pub(crate) budget: BudgetConfig,
+    /// What models cost, by `provider:model`.
+    pub(crate) models: BTreeMap<String, ModelConfig>,
     /// Where sessions are kept.
     pub(crate) sessions: SessionsConfig,
 }
@@ -68,6 +74,8 @@ pub(crate) struct SessionsConfig {
     pub(crate) file: Option<PathBuf>,
     /// What a kept event survives.
     pub(crate) durability: Option<Durability>,
+    /// The environment variable that holds the address of the Postgres database.
+    pub(crate) url_env: Option<EnvName>,
 }
 
 /// One service.

@@ -87,6 +87,13 @@ impl FolderFile {
                 ignore(limits, "limits.", name);
             }
         }
+        // A lower price would lift a limit.
+        ignore(layer, "", "models");
+        if let Some(budget) = table(layer, "budget") {
+            for name in said.budget.raised_over(&trusted.budget) {
+                ignore(budget, "budget.", name);
+            }
+        }
         if let Some(providers) = table(layer, "providers") {
             for (name, provider) in providers.iter_mut() {
                 if let Value::Table(provider) = provider {

@@ -109,6 +109,8 @@ pub(crate) enum StoreKind {
     /// A file of the user's.
     #[default]
     Sqlite,
+    /// A database that several hosts may share.
+    Postgres,
     /// Nothing: they end with the program.
     Memory,
 }
@@ -119,9 +121,10 @@ impl FromStr for StoreKind {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "sqlite" => Ok(Self::Sqlite),
+            "postgres" => Ok(Self::Postgres),
             "memory" => Ok(Self::Memory),
             _ => Err(format!(
-                "expected `sqlite` or `memory`, found {}",
+                "expected `sqlite`, `postgres` or `memory`, found {}",
                 quoted(text)
             )),
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use claw::event::{Event, Status};
 use claw::message::{ContentBlock, StopReason, ToolCall};
-use claw::session::{Barrier, MemoryStore, SessionStore};
+use claw::session::{Append, Barrier, MemoryStore, SessionStore};
 use claw_bench::agent::{SYSTEM, agent, provider};
 use claw_bench::floor;
 use claw_bench::mock::{self, Mock};
@@ -107,7 +107,13 @@ fn bench_claw(group: &mut BenchmarkGroup<'_, CpuTime>, runtime: &Runtime, base: 
                     runtime.block_on(async {
                         let store = Arc::new(MemoryStore::new());
                         let lease = store.open("s").await.expect("memory does not fail");
-                        let kept = store.append(&lease, &past, Barrier::Buffered).await;
+                        let append = Append {
+                            after: 0,
+                            events: &past,
+                            barrier: Barrier::Buffered,
+                            taken: &[],
+                        };
+                        let kept = store.append(&lease, append).await;
                         kept.expect("memory does not fail");
                         let agent = agent(provider.clone(), &model, store);
                         let mut session = agent.session("s").await.expect("memory does not fail");

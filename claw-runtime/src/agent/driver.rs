@@ -16,7 +16,10 @@ use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
+use super::meter::Meter;
+use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
+use crate::budget::{Budget, Purse};
 use crate::dialect::{Dialect, Offer};
 use crate::dispatch::{self, Ended, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
@@ -26,10 +29,9 @@ use crate::provider::{
     Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
     ToolChoice,
 };
-use crate::session::{Append, Barrier, Lease, StoreError, View};
-use crate::tokens;
-use crate::tool::{CallInfo, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Millis, Room, Setup, Turn};
+use crate::session::{Append, Barrier, Lease, StoreError};
+use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
+use crate::turn::{Command, Input, Millis, Turn};
 
 /// How many progress lines may wait; more are dropped, for they only inform.
 const PROGRESS_LINES: usize = 64;
@@ -37,53 +39,9 @@ const PROGRESS_LINES: usize = 64;
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
 const WOKEN: Duration = Duration::from_millis(200);
 
-impl Agent {
-    /// Returns the room each model has for a conversation.
-    fn rooms(&self, view: &View) -> Vec<Room> {
-        let inner = &self.inner;
-        let [native, prompted] = *inner.prompt_tokens.get_or_init(|| {
-            let prompt = fallback::system(&inner.system, &inner.tools);
-            let system = tokens::estimate(&inner.system);
-            [
-                system + tokens::of_tools(&inner.tools),
-                tokens::estimate(&prompt),
-            ]
-        });
-        let targets = self.targets(view);
-        let models = inner.models.iter().zip(targets);
-        models
-            .map(|(model, target)| Room {
-                window: model.provider.capabilities(&model.name).window,
-                prompt: match target.protocol {
-                    Protocol::Prompt => prompted,
-                    _ => native,
-                },
-            })
-            .collect()
-    }
-
-    pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
-        let inner = &self.inner;
-        let seed = lease
-            .session
-            .bytes()
-            .fold(events, |seed, byte| seed.rotate_left(7) ^ u64::from(byte));
-        Setup {
-            tools: inner.tools.clone(),
-            policy: inner.policy.clone(),
-            limits: inner.limits.clone(),
-            coerce: inner.coerce,
-            targets: self.targets(view),
-            room: self.rooms(view),
-            system: crate::digest::of(inner.system.as_bytes()),
-            seed,
-        }
-    }
-}
-
 /// A turn to drive, in a session whose last event is `head`.
 pub(super) struct Drive<'r> {
-    pub(super) agent: &'r Inner,
+    pub(super) agent: &'r Arc<Inner>,
     pub(super) lease: &'r Lease,
     pub(super) kept: &'r Kept,
     pub(super) turn: &'r mut Turn,
@@ -105,11 +63,13 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
         token,
     } = drive;
     let watch = Watch::new(observer);
+    let mut meter = Meter::default();
     let mut work = Work::new(agent, lease, kept, &watch, token, turn.active());
     work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
     work.ready.extend(first);
     loop {
         let Given { input, mut taken } = work.next().await;
+        meter.settle(agent, &input).await;
         let mut step = turn.step(work.clock.now(), input);
         loop {
             // What the turn makes nothing of leaves the inbox all the same.
@@ -150,6 +110,12 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
             step = turn.step(work.clock.now(), next);
         }
         for command in step.commands {
+            if let Command::Request { reserved, .. } = &command
+                && let Err(limit) = meter.hold(agent, *reserved).await
+            {
+                work.ready.push_back(Input::OverBudget { limit }.into());
+                continue;
+            }
             if let Some(outcome) = work.perform(turn, command) {
                 work.clean_up().await;
                 return (outcome, head);
@@ -163,7 +129,7 @@ type Line = (String, String);
 
 /// What is under way.
 struct Work<'r> {
-    agent: &'r Inner,
+    agent: &'r Arc<Inner>,
     lease: &'r Lease,
     kept: &'r Kept,
     watch: &'r Watch<'r>,
@@ -179,6 +145,9 @@ struct Work<'r> {
     live: bool,
     calls: FuturesUnordered<BoxFuture<'r, Ended>>,
     stops: HashMap<String, CancellationToken>,
+    /// What the calls may spend together, and what each has spent.
+    purse: Arc<Purse>,
+    slices: HashMap<String, Arc<Purse>>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
     progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
@@ -193,7 +162,7 @@ struct Work<'r> {
 
 impl<'r> Work<'r> {
     fn new(
-        agent: &'r Inner,
+        agent: &'r Arc<Inner>,
         lease: &'r Lease,
         kept: &'r Kept,
         watch: &'r Watch<'r>,
@@ -214,6 +183,11 @@ impl<'r> Work<'r> {
             live: false,
             calls: FuturesUnordered::new(),
             stops: HashMap::new(),
+            purse: Arc::new(match &agent.nest.purse {
+                Some(purse) => purse.slice(Budget::default()),
+                None => Purse::default(),
+            }),
+            slices: HashMap::new(),
             ask: None,
             progress: mpsc::channel(PROGRESS_LINES),
             ready: VecDeque::new(),
@@ -260,14 +234,21 @@ impl<'r> Work<'r> {
             Command::Request {
                 target,
                 tool_choice,
-            } => self.request(turn, &target, tool_choice),
+                max_output_tokens,
+                ..
+            } => self.request(turn, &target, tool_choice, max_output_tokens),
             Command::AbortRequest => self.request = None,
             Command::Run {
                 call,
                 tool,
                 arguments,
                 timeout,
-            } => self.run(call, &tool, arguments, timeout),
+            } => {
+                if self.calls.is_empty() {
+                    self.purse.refill(turn.left());
+                }
+                self.run(call, &tool, arguments, timeout);
+            }
             Command::Stop { call } => {
                 if let Some(stop) = self.stops.get(&call) {
                     stop.cancel();
@@ -324,7 +305,13 @@ impl<'r> Work<'r> {
         None
     }
 
-    fn request(&mut self, turn: &Turn, target: &Target, tool_choice: ToolChoice) {
+    fn request(
+        &mut self,
+        turn: &Turn,
+        target: &Target,
+        tool_choice: ToolChoice,
+        max_output_tokens: Option<u64>,
+    ) {
         let agent = self.agent;
         let model = agent
             .models
@@ -366,10 +353,6 @@ impl<'r> Work<'r> {
                 turn.request_messages(),
             ),
         };
-        let max_output_tokens = match &summary {
-            Some(summary) => Some(summary.max_output_tokens),
-            None => agent.limits.max_output_tokens,
-        };
         let request = Request {
             model: &model.name,
             system: &system,
@@ -398,6 +381,7 @@ impl<'r> Work<'r> {
                 content: vec![ContentBlock::text(text)],
                 blob: None,
                 progress: None,
+                spent: None,
             };
             return self.ready.push_back(not_started.into());
         }
@@ -421,6 +405,23 @@ impl<'r> Work<'r> {
         let stop = self.token.child_token();
         let lines = self.progress.0.clone();
         let id = call.clone();
+        let progress: Progress = Arc::new(move |line: &str| {
+            // A full queue drops the line: progress only informs.
+            let _ = lines.try_send((id.clone(), line.to_owned()));
+        });
+        let slice = Arc::new(self.purse.slice(Budget::default()));
+        self.slices.insert(call.clone(), slice.clone());
+        let caller = Caller {
+            agent: Agent {
+                inner: self.agent.clone(),
+            },
+            session: self.lease.session.clone(),
+            call: call.clone(),
+            tool: tool.name().to_owned(),
+            stop: stop.clone(),
+            purse: slice,
+            progress: progress.clone(),
+        };
         let ctx = ToolContext::new(CallInfo {
             session_id: self.lease.session.clone(),
             call_id: call.clone(),
@@ -428,10 +429,8 @@ impl<'r> Work<'r> {
             deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
-            progress: Some(Arc::new(move |line: &str| {
-                // A full queue drops the line: progress only informs.
-                let _ = lines.try_send((id.clone(), line.to_owned()));
-            })),
+            progress: Some(progress),
+            spawner: Some(Arc::new(caller)),
         });
         self.stops.insert(call.clone(), stop.clone());
         Some(Job {
@@ -481,7 +480,9 @@ impl<'r> Work<'r> {
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
                         self.stops.remove(&finished.call);
-                        return keep(self.agent, self.lease, finished).await.into();
+                        let slice = self.slices.remove(&finished.call);
+                        let spent = slice.map(|slice| slice.spent()).filter(|spent| !spent.is_nothing());
+                        return keep(self.agent, self.lease, finished, spent).await.into();
                     }
                     Ended::NotDone { call } => return Input::NotDone { call }.into(),
                 },

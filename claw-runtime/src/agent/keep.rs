@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Agent, AgentError, Inner};
+use crate::budget::Spent;
 use crate::dispatch::Finished;
 use crate::event::Event;
 use crate::message::ContentBlock;
@@ -57,7 +58,12 @@ pub(super) async fn keep_elided(
 
 /// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
 /// what runs is not `Sync`, and a turn must be able to move between threads.
-pub(super) async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> Input {
+pub(super) async fn keep(
+    agent: &Inner,
+    lease: &Lease,
+    finished: Finished,
+    spent: Option<Spent>,
+) -> Input {
     let Finished {
         call,
         status,
@@ -88,6 +94,7 @@ pub(super) async fn keep(agent: &Inner, lease: &Lease, finished: Finished) -> In
         content,
         blob,
         progress,
+        spent,
     }
 }
 

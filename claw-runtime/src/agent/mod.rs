@@ -5,11 +5,15 @@ mod driver;
 mod inbox;
 mod keep;
 mod live;
+mod meter;
 mod recover;
 mod session;
+mod setup;
+mod spawn;
 mod watch;
 
 use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,6 +21,9 @@ pub use recover::{Recover, Recovered};
 pub use session::{Canceller, Compaction, Session};
 pub use watch::{Approval, ApprovalRequest, Later, Nobody, Observer};
 
+use spawn::Nest;
+
+use crate::budget::{Budget, Price, SharedBudget};
 use crate::dispatch::Abandoned;
 use crate::event::Fact;
 use crate::limits::Limits;
@@ -63,10 +70,23 @@ struct Inner {
     protocol: Option<Protocol>,
     recover: Recover,
     clock: Clock,
+    spending: Spending,
+    agents: BTreeMap<String, Agent>,
+    nest: Nest,
     must_call: bool,
     abandoned: Arc<Abandoned>,
     /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
     prompt_tokens: Arc<OnceLock<[u64; 2]>>,
+}
+
+/// What may be spent, and what things cost.
+#[derive(Clone, Default)]
+struct Spending {
+    turn: Budget,
+    session: Budget,
+    shared: Vec<SharedBudget>,
+    /// By provider and model.
+    prices: HashMap<(String, String), Price>,
 }
 
 /// Tells the milliseconds since the Unix epoch.
@@ -94,6 +114,8 @@ pub struct AgentBuilder {
     protocol: Option<Protocol>,
     recover: Recover,
     clock: Clock,
+    spending: Spending,
+    agents: BTreeMap<String, Agent>,
     must_call: bool,
 }
 
@@ -169,6 +191,8 @@ impl Agent {
             protocol: None,
             recover: Recover::default(),
             clock: Arc::new(wall_clock),
+            spending: Spending::default(),
+            agents: BTreeMap::new(),
             must_call: false,
         }
     }
@@ -253,6 +277,13 @@ impl Agent {
                 })
             })
             .collect()
+    }
+}
+
+impl Inner {
+    fn price(&self, model: &Model) -> Option<Price> {
+        let names = (model.provider.name().to_owned(), model.name.clone());
+        self.spending.prices.get(&names).copied()
     }
 }
 
@@ -358,6 +389,44 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets what one turn may spend; nothing is limited when left out. A turn that comes to its limit wraps up.
+    pub fn turn_budget(mut self, budget: Budget) -> Self {
+        self.spending.turn = budget;
+        self
+    }
+
+    /// Sets what one session may spend, all its turns together; nothing is limited when left out.
+    pub fn session_budget(mut self, budget: Budget) -> Self {
+        self.spending.session = budget;
+        self
+    }
+
+    /// Adds a limit that all sessions share, also those of other hosts on the same store: of a day, of a user.
+    pub fn shared_budget(mut self, budget: SharedBudget) -> Self {
+        self.spending.shared.push(budget);
+        self
+    }
+
+    /// Sets what a model costs, by its names: `provider`, `model`.
+    pub fn price(
+        mut self,
+        provider: impl Into<String>,
+        model: impl Into<String>,
+        price: Price,
+    ) -> Self {
+        let names = (provider.into(), model.into());
+        self.spending.prices.insert(names, price);
+        self
+    }
+
+    /// Adds an agent that this one's tools may start by name; see [`ToolContext::spawn`](crate::tool::ToolContext::spawn).
+    /// It keeps its models, tools, policy and instructions; its sessions are in this one's store, and its questions are this
+    /// one's.
+    pub fn agent(mut self, name: impl Into<String>, agent: Agent) -> Self {
+        self.agents.insert(name.into(), agent);
+        self
+    }
+
     /// Refuses models that can call tools neither natively nor by prompt; left out, they chat without tools.
     pub fn must_call(mut self) -> Self {
         self.must_call = true;
@@ -404,6 +473,9 @@ impl AgentBuilder {
                 protocol: self.protocol,
                 recover: self.recover,
                 clock: self.clock,
+                spending: self.spending,
+                agents: self.agents,
+                nest: Nest::default(),
                 must_call: self.must_call,
                 abandoned: Arc::default(),
                 prompt_tokens: Arc::default(),

@@ -3,6 +3,7 @@
 use futures_util::StreamExt;
 use futures_util::stream;
 
+use super::spawn::is_sub_agent;
 use super::{Agent, AgentError, Observer};
 use crate::event::TurnOutcome;
 use crate::session::{Query, SessionInfo, StoreError};
@@ -48,7 +49,10 @@ impl Agent {
             ..Query::default()
         };
         let found = self.inner.store.sessions(&query).await?;
-        let unowned = found.iter().filter(|info| info.owner.is_none());
+        // A sub-agent is picked up by the call that began it.
+        let unowned = found
+            .iter()
+            .filter(|info| info.owner.is_none() && !is_sub_agent(&info.id));
         let watched: Vec<_> = unowned
             .filter_map(|info| Some((info.id.clone(), watch(info)?)))
             .collect();

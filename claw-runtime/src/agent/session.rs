@@ -15,7 +15,7 @@ use crate::event::{EndReason, Event, TurnOutcome};
 use crate::message::Message;
 use crate::provider::Kept;
 use crate::session::journal::{self, Journal};
-use crate::session::{Lease, Phase, Stored, View};
+use crate::session::{Append, Barrier, Lease, Phase, Stored, View};
 use crate::turn::{Input, Turn};
 
 /// A kept conversation with an [`Agent`]. One turn at a time.
@@ -133,6 +133,28 @@ impl Session {
     /// Fails when the store does.
     pub async fn close(mut self) -> Result<(), AgentError> {
         self.give_up().await
+    }
+
+    /// Returns how many events the journal has.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Appends the first event.
+    pub(super) async fn begin_with(&mut self, event: Event) -> Result<(), AgentError> {
+        let (Some(lease), Some(view)) = (&self.lease, &mut self.view) else {
+            return Ok(());
+        };
+        let append = Append {
+            after: self.events,
+            events: std::slice::from_ref(&event),
+            barrier: Barrier::Durable,
+            taken: &[],
+        };
+        self.agent.inner.store.append(lease, append).await?;
+        view.apply(&event);
+        self.events += 1;
+        Ok(())
     }
 
     /// Returns the session's id.

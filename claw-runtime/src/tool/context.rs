@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::ToolError;
+use super::spawn::{Spawn, SpawnError, Spawned, Spawner};
 
 /// What a running call can ask about itself and its session. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub struct ToolContext {
 }
 
 /// What the driver hands to one call.
+#[derive(Default)]
 pub struct CallInfo {
     /// The session.
     pub session_id: String,
@@ -34,6 +36,8 @@ pub struct CallInfo {
     pub state: Arc<StateMap>,
     /// Takes progress lines.
     pub progress: Option<Progress>,
+    /// Starts sub-agents.
+    pub spawner: Option<Arc<dyn Spawner>>,
 }
 
 /// Reads what a session keeps under a digest.
@@ -74,15 +78,7 @@ impl ToolContext {
 
     /// Returns a context without session, workspace and state, as `tools call` and tests use it.
     pub fn detached() -> Self {
-        Self::new(CallInfo {
-            session_id: String::new(),
-            call_id: String::new(),
-            cancel: CancellationToken::new(),
-            deadline: None,
-            workspace: None,
-            state: Arc::default(),
-            progress: None,
-        })
+        Self::new(CallInfo::default())
     }
 
     /// Returns the session's id.
@@ -114,6 +110,21 @@ impl ToolContext {
     pub fn progress(&self, line: &str) {
         if let Some(progress) = &self.call.progress {
             progress(line);
+        }
+    }
+
+    /// Runs a sub-agent to its end, in a session of its own. A call that is made again after a crash picks up the one it
+    /// began, and what the sub-agent spends is this call's.
+    ///
+    /// A tool that does so is best declared `idempotent`: by its own doing it changes nothing twice.
+    ///
+    /// # Errors
+    ///
+    /// Fails when no sub-agent can be started: outside an agent, too deep, or with a name that nobody knows.
+    pub async fn spawn(&self, spawn: Spawn) -> Result<Spawned, SpawnError> {
+        match &self.call.spawner {
+            Some(spawner) => spawner.spawn(spawn).await,
+            None => Err(SpawnError::NoAgent),
         }
     }
 

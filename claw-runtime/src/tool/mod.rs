@@ -5,6 +5,7 @@ mod context;
 mod entry;
 mod output;
 pub(crate) mod returns;
+mod spawn;
 mod spec;
 
 use std::borrow::Cow;
@@ -56,6 +57,7 @@ pub use entry::{
     Method, Need, Origin, Prepared, Reconcile, Reconciled, Reject, Shim, ToolDef, ToolEntry, Tools,
 };
 pub use output::{ToolError, ToolOutput};
+pub use spawn::{Spawn, SpawnError, Spawned, Spawner};
 pub use spec::{Approve, Effect, Spec};
 
 use crate::schema::report::{LISTED, clip_to};

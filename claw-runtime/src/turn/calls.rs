@@ -4,6 +4,7 @@ use super::guard::Rung;
 use super::reply::{Reading, clip};
 use super::round::{Call, Round, State};
 use super::{Command, Phase, Turn, stable};
+use crate::budget::Spent;
 use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::tool::Effect;
@@ -195,7 +196,11 @@ impl Turn {
         let Phase::Calling(round) = &mut self.phase else {
             return;
         };
-        let Kept { blob, progress } = kept;
+        let Kept {
+            blob,
+            progress,
+            spent,
+        } = kept;
         let last = at + 1 == round.calls.len();
         let call = &mut round.calls[at];
         let ran = call.is_running();
@@ -211,7 +216,10 @@ impl Turn {
                 let told = run.arguments.notes().iter();
                 notes.extend(told.map(|note| format!("{NOTE}{}", clip(note, NOTE_CHARS))));
                 // A model that is only told of a fault may make the result up.
-                if status.is_error() && run.tool.spec().effect.is_harmless() {
+                if status.is_error()
+                    && status != Status::Refused
+                    && run.tool.spec().effect.is_harmless()
+                {
                     notes.push(format!("{NOTE}no data was obtained."));
                 }
             }
@@ -237,6 +245,7 @@ impl Turn {
             content,
             blob,
             progress,
+            spent,
         };
         if firm {
             self.out.durable(event);
@@ -253,6 +262,8 @@ pub(super) struct Kept {
     pub(super) blob: Option<String>,
     /// What the loop guard compares in place of the text.
     pub(super) progress: Option<String>,
+    /// What it spent of the budget.
+    pub(super) spent: Option<Spent>,
 }
 
 /// Returns what the loop guard compares of an outcome.

@@ -4,6 +4,7 @@
 //! small driver performs the commands; it starts one only after the events of the same step are appended.
 
 mod approval;
+mod budget;
 mod calls;
 mod canonical;
 mod compact;
@@ -15,6 +16,7 @@ mod outbox;
 mod past;
 mod paths;
 mod recover;
+mod replay;
 mod reply;
 mod request;
 mod round;
@@ -35,6 +37,7 @@ use recover::{Interrupted, Parked};
 use request::Asking;
 use round::Round;
 
+use crate::budget::{Allowance, Reserved, Spent};
 use crate::event::{Answer, EndReason, Event, Status, TurnOutcome};
 use crate::limits::Limits;
 use crate::message::{ContentBlock, Message, Usage};
@@ -58,6 +61,8 @@ pub struct Setup {
     pub coerce: Coerce,
     /// Whom to ask, in order; the next one is tried when one keeps failing.
     pub targets: Vec<Arc<Target>>,
+    /// What may be spent, and at what price.
+    pub allowance: Allowance,
     /// The room each of them has; assumed where there is none.
     pub room: Vec<Room>,
     /// Digest of the system prompt.
@@ -204,13 +209,22 @@ impl Turn {
             Input::Shown => self.shown(),
             Input::Reply(reply) => self.reply(reply),
             Input::Failed(error) => self.failed(error),
+            Input::OverBudget { limit } => self.over_budget(limit),
             Input::Outcome {
                 call,
                 status,
                 content,
                 blob,
                 progress,
-            } => self.outcome(&call, status, content, Kept { blob, progress }),
+                spent,
+            } => {
+                let kept = Kept {
+                    blob,
+                    progress,
+                    spent,
+                };
+                self.outcome(&call, status, content, kept);
+            }
             Input::Approval {
                 call,
                 digest,
@@ -317,6 +331,11 @@ pub enum Input {
     Reply(Reply),
     /// The attempt failed.
     Failed(ProviderError),
+    /// The request was not made, for a limit that is shared with others is used up.
+    OverBudget {
+        /// Which, with its sizes.
+        limit: String,
+    },
     /// A call ended.
     Outcome {
         /// The call's id.
@@ -329,6 +348,8 @@ pub enum Input {
         blob: Option<String>,
         /// What the loop guard compares in place of the text: the tool's own key of what was reached.
         progress: Option<String>,
+        /// What it spent of the budget, as a sub-agent does.
+        spent: Option<Spent>,
     },
     /// A person answered, or nobody could be asked.
     Approval {
@@ -407,6 +428,10 @@ pub enum Command {
         target: Arc<Target>,
         /// Whether it may call tools.
         tool_choice: ToolChoice,
+        /// Output limit in tokens.
+        max_output_tokens: Option<u64>,
+        /// What it holds back of the budget.
+        reserved: Option<Reserved>,
     },
     /// Drop the running request.
     AbortRequest,

@@ -2,13 +2,10 @@
 //!
 //! What was decided is read, not decided anew. The loop guard is told of each call as it was when the call was made.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
-use super::canonical;
 use super::gate::{CUT_AGAIN, FAULTY};
-use super::guard::{Mark, Proposal};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
 use super::{Millis, Phase, Setup, Turn};
@@ -18,7 +15,7 @@ use crate::event::{
 use crate::message::{ContentBlock, StopReason, ToolCall, Usage, text_of};
 use crate::provider::{FailureClass, Target, ToolChoice};
 use crate::session::{Stored, View};
-use crate::tool::{Effect, Tool, ValidArguments};
+use crate::tool::Effect;
 
 /// Where a turn was interrupted.
 #[derive(Debug)]
@@ -49,16 +46,16 @@ pub(super) enum At {
 pub(super) struct Past {
     pub(super) call: ToolCall,
     pub(super) decided: bool,
-    denied: bool,
-    guarded: bool,
+    pub(super) denied: bool,
+    pub(super) guarded: bool,
     /// How the refusal of a faulty call begins.
-    refused_as: Option<&'static str>,
+    pub(super) refused_as: Option<&'static str>,
     pub(super) answer: Option<(String, Answer)>,
     pub(super) start: Option<Start>,
     /// With the signature that the guard compares.
     pub(super) outcome: Option<(Status, String)>,
     /// When it was decided on.
-    at: Millis,
+    pub(super) at: Millis,
 }
 
 /// How a call was started.
@@ -97,72 +94,6 @@ impl Turn {
         }
         fold.finish()
     }
-
-    /// Tells the guard of a call that was decided on before.
-    pub(super) fn replay(&mut self, past: &Past) -> Replayed {
-        let Past { call, .. } = past;
-        let status = past.outcome.as_ref().map(|(status, _)| *status);
-        let went = past.decided || past.start.is_some();
-        if status == Some(Status::Refused) && !past.guarded && !went {
-            return Replayed::Excused;
-        }
-        if status == Some(Status::NotStarted) && !went {
-            return Replayed::Silent;
-        }
-        self.calls += 1;
-        let tool = self.setup.tools.get(&call.name).cloned();
-        let valid = tool
-            .as_ref()
-            .and_then(|tool| tool.validate_as(&call.arguments, self.setup.coerce).ok());
-        let fault = match status {
-            _ if went => None,
-            Some(Status::Cut) => Some(format!("cut {}", call.name)),
-            Some(Status::Refused) if past.refused_as == Some(CUT_AGAIN) => {
-                Some(format!("cut {}", call.name))
-            }
-            Some(Status::UnknownTool) => Some(format!("unknown {}", call.name)),
-            Some(Status::Invalid) => Some(canonical::digest(&call.name, &call.arguments)),
-            Some(Status::Refused) if past.refused_as == Some(FAULTY) => Some(match &tool {
-                None => format!("unknown {}", call.name),
-                Some(_) => canonical::digest(&call.name, &call.arguments),
-            }),
-            _ => None,
-        };
-        if let Some(key) = fault {
-            self.guard.faulty(key, &self.setup.limits);
-            return Replayed::Silent;
-        }
-        let signature = match (&tool, &valid) {
-            (Some(tool), Some(valid)) => canonical::signature(tool, valid.text()),
-            // The tool is not what it was: its call stands for itself.
-            _ => canonical::digest(&call.name, &call.arguments),
-        };
-        let proposal = Proposal {
-            tool: tool.as_ref().map_or(&*call.name, |tool| tool.name()),
-            signature: &signature,
-            polls: tool.as_ref().is_some_and(|tool| tool.spec().poll),
-            now: past.at,
-        };
-        let mark = self.guard.propose(proposal, &self.setup.limits);
-        if past.denied {
-            self.guard.settle(mark, "denied".to_owned());
-        }
-        match (tool, valid) {
-            _ if !went || past.denied => Replayed::Silent,
-            (Some(tool), Some(valid)) => Replayed::Ran(mark, Some((tool, valid))),
-            _ => Replayed::Ran(mark, None),
-        }
-    }
-}
-
-/// What a call was to the guard.
-pub(super) enum Replayed {
-    /// Refused for its place alone, which is no failure of the model.
-    Excused,
-    /// It never came to run.
-    Silent,
-    /// Its outcome counts; with what it takes to run it, where the tool still is what it was.
-    Ran(Mark, Option<(Arc<Tool>, ValidArguments)>),
 }
 
 /// What came since the last request.
@@ -224,6 +155,7 @@ impl Fold {
                 tool_choice,
                 re_ask,
                 purpose: Purpose::Answer,
+                ..
             } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
             Event::ModelRequest { attempt, .. } => {
                 self.asking.attempt = *attempt;
@@ -341,6 +273,7 @@ impl Fold {
             // They change the view, or end the turn.
             Event::ContextChanged { .. }
             | Event::Learnt { .. }
+            | Event::Spawned { .. }
             | Event::Undone { .. }
             | Event::Pinned { .. }
             | Event::TurnEnd { .. } => {}
@@ -382,7 +315,7 @@ impl Fold {
         choice: ToolChoice,
         re_ask: Option<&ReAsk>,
     ) {
-        self.close_round();
+        self.turn.replay_round(std::mem::take(&mut self.calls));
         self.summarising = false;
         let turn = &mut self.turn;
         let wraps_up = choice == ToolChoice::None;
@@ -439,7 +372,7 @@ impl Fold {
     }
 
     fn assistant(&mut self, content: &[ContentBlock], stop: &StopReason) {
-        self.close_round();
+        self.turn.replay_round(std::mem::take(&mut self.calls));
         self.got_further();
         let calls = content.iter().filter_map(|block| match block {
             ContentBlock::ToolCall(call) => Some(call),
@@ -487,39 +420,6 @@ impl Fold {
             past.outcome = Some((status, journaled_signature(status, content, progress)));
             self.turn.tally.count(&past.call.name, status);
         }
-    }
-
-    /// All calls are answered: the guard is told as the turn told it.
-    fn close_round(&mut self) {
-        if self.calls.is_empty() {
-            return;
-        }
-        let turn = &mut self.turn;
-        let mut ends = Vec::new();
-        for past in std::mem::take(&mut self.calls) {
-            let (mark, harmless) = match turn.replay(&past) {
-                Replayed::Excused => continue,
-                Replayed::Silent => (None, true),
-                Replayed::Ran(mark, run) => {
-                    let effect = run.map_or(Effect::Pure, |(tool, _)| tool.spec().effect);
-                    (Some(mark), effect.is_harmless())
-                }
-            };
-            if let Some((status, signature)) = past.outcome {
-                ends.push((mark, harmless, status, signature));
-            }
-        }
-        for (mark, _, status, signature) in &ends {
-            if let Some(mark) = mark
-                && *status != Status::NotStarted
-            {
-                turn.guard.settle(*mark, signature.clone());
-            }
-        }
-        for (mark, harmless, status, _) in ends {
-            turn.guard.ended(mark, status, harmless, &turn.setup.limits);
-        }
-        turn.guard.round_ended();
     }
 
     fn finish(self) -> Turn {

@@ -133,6 +133,14 @@ impl Turn {
             let message = "the agent has no model".to_owned();
             return self.fail(FailureClass::NotFound, message);
         };
+        let wraps_up = asking.wrap_up.is_some();
+        let reserved = match self.reserve(wraps_up) {
+            Ok(reserved) => reserved,
+            Err(limit) => return self.beyond(EndReason::Limit { limit }, self.requests),
+        };
+        let Phase::Asking(asking) = &mut self.phase else {
+            return;
+        };
         let attempt = asking.next_attempt();
         asking.tries += 1;
         self.requests += 1;
@@ -147,11 +155,18 @@ impl Turn {
             target: target.clone(),
             tool_choice,
             re_ask: asking.re_ask.clone(),
+            reserved,
             purpose: Purpose::Answer,
         });
+        // A limit forces an output maximum, or there would be no bound.
+        let limited = reserved
+            .map(|reserved| reserved.output)
+            .filter(|output| *output > 0);
         self.out.command(Command::Request {
             target,
             tool_choice,
+            max_output_tokens: limited.or(self.setup.limits.max_output_tokens),
+            reserved,
         });
     }
 
@@ -162,7 +177,7 @@ impl Turn {
     }
 
     /// Returns the request that is under way.
-    fn asking(&mut self) -> Option<&mut Asking> {
+    pub(super) fn asking(&mut self) -> Option<&mut Asking> {
         match &mut self.phase {
             Phase::Asking(asking) if !asking.paused => Some(asking),
             _ => None,

@@ -173,7 +173,7 @@ impl Scan<'_> {
             let digits = number(value);
             if digits > 0 {
                 self.keep(gap);
-                self.leave_out(digits);
+                self.leave_out(digits + unit(&value[digits..]).unwrap_or(0));
             }
         } else if IDS.contains(&plain) && after[..gap].contains([':', '=']) {
             let name = run(value, |c| {
@@ -315,6 +315,7 @@ mod tests {
             ("1 failed in 0.12s", "1 failed in 3.4s"),
             ("finished in 1m 3s", "finished in 59s"),
             ("took 12 ms", "took 812 ms"),
+            ("took 12 ms, none", "took 1.5 s, none"),
             ("real 0.31 seconds", "real 12 seconds"),
             ("{\"took\":12,\"hits\":0}", "{\"took\":9,\"hits\":0}"),
             ("{\"elapsed_ms\": 12.5}", "{\"elapsed_ms\": 3}"),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use claw_runtime::budget::{Price, Reserved, Spent};
 use claw_runtime::event::{
     Answer, Cause, Elided, EndReason, Event, Fact, GuardVerdict, Purpose, ReAsk, Status,
     TurnOutcome, Verdict,
@@ -126,6 +127,15 @@ fn samples() -> Vec<Event> {
                 said: text(),
                 fault: text(),
             }),
+            reserved: Some(Reserved {
+                prompt: 12,
+                output: 4_096,
+                price: Some(Price {
+                    input: 0.1,
+                    output: 2.5,
+                    cached: None,
+                }),
+            }),
             purpose: Purpose::Summary,
         },
         Event::Compacted {
@@ -145,6 +155,15 @@ fn samples() -> Vec<Event> {
             usage: None,
         },
         Event::Undone { to: 3 },
+        Event::Faulty { fault: text() },
+        Event::WrapUp {
+            reason: EndReason::Answered,
+        },
+        Event::Spawned {
+            parent: text(),
+            call: call(),
+            depth: 1,
+        },
         Event::Pinned { seq: 1 },
         Event::ModelFailed {
             class: FailureClass::Overloaded,
@@ -195,7 +214,8 @@ fn samples() -> Vec<Event> {
                 is_error: false,
             })],
             blob: Some(digest()),
-            progress: None,
+            progress: Some(digest()),
+            spent: Some(Spent { tokens: 3, cost: 4 }),
         },
         Event::Guard {
             call: call(),
@@ -252,6 +272,7 @@ fn event() -> impl Strategy<Value = Event> {
             content: vec![ContentBlock::text(text)],
             blob: None,
             progress: None,
+            spent: None,
         },
         other => other,
     })

@@ -386,6 +386,7 @@ async fn of_two_calls_the_answered_one_is_kept_and_the_other_decided_by_its_effe
                 content: Message::user("kept").content,
                 blob: None,
                 progress: None,
+                spent: None,
             },
         ];
         let append = Append {

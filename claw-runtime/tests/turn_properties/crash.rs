@@ -168,7 +168,7 @@ impl Life<'_> {
                     self.inputs
                         .push_back((answers("stale", Answer::Always), None));
                     // Every second time the next process finds no answer yet.
-                    if self.medium.parked % 2 == 0 {
+                    if self.medium.parked.is_multiple_of(2) {
                         self.inputs.push_back((answers(&digest, answer), None));
                     }
                 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use claw_runtime::budget::Allowance;
 use claw_runtime::event::{Answer, Event, Status, TurnOutcome};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message, Role};
@@ -52,6 +53,10 @@ pub(crate) struct World {
     pub(crate) cancel: Option<usize>,
     /// Before which inputs the user says more.
     pub(crate) posts: Vec<usize>,
+    /// What may be spent.
+    pub(crate) allowance: Allowance,
+    /// How much of the turn's time a call takes.
+    pub(crate) takes: Duration,
 }
 
 impl World {
@@ -68,6 +73,8 @@ impl World {
             append_fails: None,
             cancel: None,
             posts: Vec::new(),
+            allowance: Allowance::default(),
+            takes: Duration::ZERO,
         }
     }
 }
@@ -105,6 +112,7 @@ pub(crate) fn setup(world: &World) -> Setup {
                 })
             })
             .collect(),
+        allowance: world.allowance.clone(),
         room: vec![
             Room {
                 window: None,
@@ -130,7 +138,14 @@ pub(crate) fn toolset() -> Toolset {
         let handler: Handler = Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) }));
         Arc::new(Tool::dynamic(spec, schema, handler))
     };
+    let wait = {
+        let mut spec = Spec::new("wait".into(), "A tool.".into());
+        (spec.effect, spec.poll) = (Effect::Read, true);
+        let handler: Handler = Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) }));
+        Arc::new(Tool::dynamic(spec, json!({"type": "object"}), handler))
+    };
     Toolset::new([
+        wait,
         tool("calc", Effect::Pure, false, &[]),
         tool("look", Effect::Read, false, &[]),
         tool("put", Effect::Idempotent, false, &[]),
@@ -251,6 +266,7 @@ impl Sim<'_> {
             Command::Request {
                 target,
                 tool_choice,
+                ..
             } => {
                 assert!(self.request.is_none(), "two requests at once");
                 let journaled = self.ran.events.iter().rev().find_map(|event| match event {
@@ -382,6 +398,7 @@ impl Sim<'_> {
             .collect();
         if !ready.is_empty() {
             let (call, run) = self.running.remove(ready[pick_at % ready.len()]);
+            self.now += u64::try_from(self.world.takes.as_millis()).unwrap();
             return ended(call, run);
         }
         if !self.asks.is_empty() {
@@ -433,6 +450,7 @@ pub(crate) fn ended(call: String, run: Run) -> Input {
         content,
         blob: None,
         progress: None,
+        spent: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The turn machine under adversarial models, tools, stores and users: properties, and the cases people report.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod bounds;
 mod crash;
 mod driver;
 mod history;
@@ -16,6 +17,7 @@ mod wire;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use claw_runtime::budget::Allowance;
 use claw_runtime::event::{Answer, EndReason, Event, Status};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
@@ -251,6 +253,8 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
             append_fails,
             cancel,
             posts,
+            allowance: Allowance::default(),
+            takes: Duration::ZERO,
         },
     )
 }

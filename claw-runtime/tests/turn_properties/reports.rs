@@ -68,7 +68,7 @@ pub(crate) fn start(world: &World) -> Ran {
     ran
 }
 
-fn statuses(ran: &Ran) -> Vec<Status> {
+pub(crate) fn statuses(ran: &Ran) -> Vec<Status> {
     ran.events
         .iter()
         .filter_map(|event| match event {
@@ -78,7 +78,7 @@ fn statuses(ran: &Ran) -> Vec<Status> {
         .collect()
 }
 
-fn results(messages: &[Message]) -> Vec<String> {
+pub(crate) fn results(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|message| &message.content);
     blocks
         .filter_map(|block| match block {
@@ -90,7 +90,7 @@ fn results(messages: &[Message]) -> Vec<String> {
         .collect()
 }
 
-fn guards(ran: &Ran) -> Vec<GuardVerdict> {
+pub(crate) fn guards(ran: &Ran) -> Vec<GuardVerdict> {
     ran.events
         .iter()
         .filter_map(|event| match event {
@@ -100,7 +100,7 @@ fn guards(ran: &Ran) -> Vec<GuardVerdict> {
         .collect()
 }
 
-fn limit(ran: &Ran) -> &str {
+pub(crate) fn limit(ran: &Ran) -> &str {
     match &ran.outcome.reason {
         EndReason::Limit { limit } => limit,
         other => panic!("{other:?}"),

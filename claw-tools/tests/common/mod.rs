@@ -20,6 +20,7 @@ pub(crate) fn workspace(files: &[(&str, &str)]) -> (TempDir, ToolContext) {
         workspace: Some(Arc::new(Workspace::open(dir.path()).unwrap())),
         state: Arc::default(),
         progress: None,
+        ..Default::default()
     });
     (dir, ctx)
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::List;
 use super::{Exit, Failure, Kept, Screen, json as lines, text};
+use crate::cli::stamp::unstamped;
 use crate::cli::terminal::{DIM, columns};
 
 /// Runs `sessions list`.
@@ -46,7 +47,7 @@ fn table(sessions: &[SessionInfo]) -> String {
                 state(info),
             );
             let room = columns().saturating_sub(start.len() + 1).max(20);
-            format!("{start}{}\n", text::line(&info.title, room))
+            format!("{start}{}\n", text::line(unstamped(&info.title), room))
         })
         .collect()
 }
@@ -77,7 +78,7 @@ pub(super) fn when(ms: u64, zone: &TimeZone) -> String {
 fn describe(info: &SessionInfo) -> Value {
     json!({
         "id": info.id,
-        "title": info.title,
+        "title": unstamped(&info.title),
         "parent": info.parent.as_ref().map(|it| json!({"session": it.session, "seq": it.seq})),
         "events": info.head,
         "created_ms": info.created_ms,

@@ -14,6 +14,7 @@ use super::{Exit, Failure, Kept, json as lines, store};
 use crate::cli::exit::warn;
 use crate::cli::setup::linked;
 use crate::cli::show::Show;
+use crate::cli::stamp::unstamped;
 use crate::cli::terminal::{DIM, Screen};
 use crate::program::Program;
 
@@ -54,7 +55,7 @@ async fn play(program: &Program, events: &[Stored], in_its_time: bool) -> Result
             tokio::time::sleep(Duration::from_millis(pause).min(LONGEST_PAUSE)).await;
         }
         match event {
-            Event::UserInput { content, .. } => show.said(&text_of(content)),
+            Event::UserInput { content, .. } => show.said(unstamped(&text_of(content))),
             Event::Assistant { content, .. } => {
                 let text = text_of(content);
                 if !text.is_empty() {

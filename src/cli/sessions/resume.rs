@@ -3,7 +3,7 @@
 use super::args::Resume;
 use super::{Args, Exit, Failure, store};
 use crate::cli::approve::asker;
-use crate::cli::run::finish;
+use crate::cli::run::{finish, leave};
 use crate::cli::setup::Setup;
 use crate::cli::show::Show;
 use crate::cli::signal::Signals;
@@ -35,6 +35,7 @@ pub(super) async fn resume(
         }
     };
     let (result, signal) = signals.watch(&canceller, turn).await;
+    leave(session).await;
     match result.map(Result::transpose) {
         Some(None) => {
             show.close()?;

@@ -12,6 +12,7 @@ use super::args::Show;
 use super::list::{state, when};
 use super::{Exit, Failure, Kept, Screen, json as lines, store, text};
 use crate::cli::exit::warn;
+use crate::cli::stamp::unstamped;
 use crate::cli::terminal::columns;
 
 /// Runs `sessions show`. Ends with a code of its own when the journal cannot be read to its end.
@@ -60,7 +61,7 @@ fn entry(out: &mut String, stored: &Stored, zone: &TimeZone) {
         Event::UserInput { content, .. } => {
             let at = when(stored.time_ms, zone);
             let _ = writeln!(out, "\n{seq:>5}  {at}  user");
-            paragraph(out, &text_of(content));
+            paragraph(out, unstamped(&text_of(content)));
         }
         Event::Assistant {
             content,

@@ -49,6 +49,7 @@ pub(super) async fn call(
         progress: Some(Arc::new(|line| {
             Screen::new(false).note(DIM, &text::line(line, 100));
         })),
+        ..Default::default()
     });
     let result = tokio::select! {
         result = tokio::time::timeout(timeout, perform(tool, ctx, valid)) => {

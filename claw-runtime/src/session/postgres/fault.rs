@@ -63,7 +63,7 @@ impl Fault {
 
     /// Returns the error of the store, for something that was `doing`.
     pub(super) fn into_error(self, doing: &str) -> StoreError {
-        let unknown = if self.is_unknown() {
+        let unknown = if self.is_unknown() && !doing.starts_with("connecting") {
             "; a write may have been done or not: read the session again"
         } else {
             ""

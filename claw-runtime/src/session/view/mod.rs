@@ -23,6 +23,7 @@ use round::Round;
 pub use round::{OpenCall, Started};
 pub(crate) use shorten::SHOWN;
 
+use crate::budget::Ledger;
 use crate::dialect::Dialect;
 use crate::event::{Answer, EndReason, Event, Fact, Purpose, ReAsk, TurnOutcome};
 use crate::message::{ContentBlock, Message, Role, Usage, text_of};
@@ -61,6 +62,9 @@ pub struct View {
     always: HashSet<String>,
     unknown: HashSet<String>,
     usage: Usage,
+    ledger: Ledger,
+    /// The session and the call this one was started by.
+    parent: Option<(String, String)>,
     rounds: u32,
     ended: bool,
 }
@@ -68,6 +72,7 @@ pub struct View {
 impl View {
     /// Folds one more event in.
     pub fn apply(&mut self, event: &Event) {
+        self.ledger.apply(event);
         self.seq += 1;
         self.take(event);
         self.conversation.mark(self.seq);
@@ -156,6 +161,9 @@ impl View {
                 }
             }
             Event::TurnEnd { outcome, .. } => self.turn_end(outcome),
+            Event::Spawned { parent, call, .. } => {
+                self.parent = Some((parent.clone(), call.clone()));
+            }
             Event::Compacted {
                 through,
                 summary,
@@ -301,6 +309,18 @@ impl View {
     /// Returns the tokens the session has used.
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// Returns what the session has spent.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Returns the session and the call that this one works for, when it is a sub-agent's: that call picks it up again.
+    pub fn parent(&self) -> Option<(&str, &str)> {
+        self.parent
+            .as_ref()
+            .map(|(session, call)| (&**session, &**call))
     }
 
     /// Returns the rounds of the last turn.

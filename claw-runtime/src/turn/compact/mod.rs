@@ -102,6 +102,11 @@ impl Turn {
         }
     }
 
+    /// Returns about how many tokens the next request sends.
+    pub(super) fn prompt_tokens(&self) -> u64 {
+        self.fit().prompt + self.conversation_tokens()
+    }
+
     /// Returns the conversation's estimated tokens with what is about to be appended.
     fn conversation_tokens(&self) -> u64 {
         let mut tokens = self.view.tokens();
@@ -245,6 +250,15 @@ impl Turn {
         let Some(target) = self.setup.targets.get(self.target).cloned() else {
             return self.summary_is_missing("the agent has no model".to_owned());
         };
+        let Some(summary) = self.summary_request() else {
+            return;
+        };
+        let prompt = tokens::estimate(summary.system) + tokens::of_message(&summary.message);
+        let most = summary.max_output_tokens;
+        let reserved = match self.reserve_for(prompt, most, most) {
+            Ok(reserved) => reserved,
+            Err(limit) => return self.summary_is_missing(limit),
+        };
         let Phase::Asking(asking) = &mut self.phase else {
             return;
         };
@@ -257,10 +271,13 @@ impl Turn {
             tool_choice: ToolChoice::None,
             re_ask: None,
             purpose: Purpose::Summary,
+            reserved,
         });
         self.out.command(Command::Request {
             target,
             tool_choice: ToolChoice::None,
+            max_output_tokens: Some(most),
+            reserved,
         });
     }
 
@@ -355,7 +372,7 @@ impl Turn {
         self.compacted(event);
     }
 
-    fn summary_is_missing(&mut self, message: String) {
+    pub(super) fn summary_is_missing(&mut self, message: String) {
         if let Some((cause, _, usage)) = self.end_summary() {
             self.give_up_summary(cause, message, usage);
         }
