@@ -56,6 +56,9 @@ pub enum Event {
         /// Why it is asked again, told to the model as a user message that only this request carries.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         re_ask: Option<ReAsk>,
+        /// Whether the reply is held to the form of the prompt protocol, where the service heeds it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        constrained: bool,
         /// What it holds back of the budget, and at what price; absent where nothing is limited and no price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved: Option<Reserved>,
@@ -291,6 +294,8 @@ pub enum Fact {
         /// The [dialect](crate::dialect)'s name.
         dialect: String,
     },
+    /// The model is not held to a form: its service refuses one or does not heed it, or it reasons within its text.
+    NoForms,
     /// The model reads at most so many tokens, prompt and answer together. The fact learnt last counts.
     Window {
         /// How many.

@@ -113,17 +113,18 @@ fn event() -> impl Strategy<Value = Event> {
                 usage,
                 incomplete
             }),
-        (any::<u32>(), target, re_ask, reserved).prop_map(|(round, target, re_ask, reserved)| {
-            Event::ModelRequest {
+        (any::<u32>(), target, re_ask, reserved, any::<bool>()).prop_map(
+            |(round, target, re_ask, reserved, constrained)| Event::ModelRequest {
                 round,
                 attempt: 1,
                 target: target.into(),
                 tool_choice: ToolChoice::None,
                 re_ask,
+                constrained,
                 purpose: Purpose::Answer,
                 reserved,
             }
-        }),
+        ),
     ]
 }
 

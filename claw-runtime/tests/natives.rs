@@ -45,6 +45,7 @@ async fn ask(provider: &dyn Provider, streamed: bool) -> Result<Reply, ProviderE
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     };
     let sink = streamed.then(|| Box::new(Discard) as Box<dyn DeltaSink>);
     provider.complete(request, sink).await

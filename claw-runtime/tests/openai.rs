@@ -67,6 +67,7 @@ fn request(messages: &[Message]) -> Request<'_> {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     }
 }
 

@@ -34,6 +34,7 @@ async fn ask(
         tool_choice: ToolChoice::Auto,
         max_output_tokens: Some(7),
         stop: &["x"],
+        form: None,
     };
     match seen {
         Some(seen) => model.complete(request, Some(Box::new(seen))).await,

@@ -33,6 +33,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
     let (setup, agent, prompt, mut signals, mut session) = prepare(program, args, run).await?;
     let mut screen = Screen::new(run.quiet);
     let mut show = Show::new(&mut screen, agent.tools(), setup.limits.attempts);
+    show.left_open(&session);
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), &mut show)
         .await;

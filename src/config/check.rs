@@ -111,6 +111,7 @@ const PROVIDER: &[(&str, Form)] = &[
     ("key_env", Form::Value),
     ("key_file", Form::Value),
     ("protocol", Form::Value),
+    ("constrain", Form::Value),
     ("headers", Form::Headers),
     ("models", Form::Value),
     ("thinking", Form::Value),
@@ -129,6 +130,7 @@ const CAPABILITIES: &[(&str, Form)] = &[
     ("system_role", Form::Value),
     ("reasoning", Form::Value),
     ("structured", Form::Value),
+    ("constrain", Form::Value),
     ("window", Form::Value),
 ];
 

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use claw_runtime::policy::Policy;
-use claw_runtime::provider::Protocol;
 use claw_runtime::provider::abilities::{Change, Rule};
+use claw_runtime::provider::{Constrain, Protocol};
 use serde::Deserialize;
 
 pub(crate) use budget::{BudgetConfig, ModelConfig};
@@ -92,6 +92,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) key_file: Option<PathBuf>,
     /// How tool calls travel to and from its models.
     pub(crate) protocol: Option<Protocol>,
+    /// When its models are held to a form under the prompt protocol.
+    pub(crate) constrain: Option<Constrain>,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
     /// Whether trusted settings name a header.
@@ -125,6 +127,15 @@ impl ProviderConfig {
             let wildcards = rule.models.matches('*').count();
             (wildcards == 0, rule.models.len() - wildcards)
         });
+        let of_all = self.constrain.map(|constrain| Rule {
+            models: "*".to_owned(),
+            change: Change {
+                constrain: Some(constrain),
+                ..Change::default()
+            },
+            is_guess: false,
+        });
+        rules.splice(..0, of_all);
         rules
     }
 }

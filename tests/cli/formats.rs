@@ -229,3 +229,37 @@ fn dashscope() {
     );
     assert_eq!(last_but(messages, 0)["tool_call_id"], "call_1");
 }
+
+#[test]
+fn a_weak_model_is_held_to_a_form() {
+    let call = r#"{"name": "read_file", "arguments": {"path": "note.txt"}}"#;
+    let answer = r#"{"answer": "It says: remember."}"#;
+    let line = |text: &str| {
+        lines(&[
+            json!({"message": {"role": "assistant", "content": text}, "done": true, "done_reason": "stop"}),
+        ])
+    };
+    let requests = one_round(
+        "format = \"ollama\"\nbase_url = \"ROOT\"\nprotocol = \"prompt\"\nconstrain = \"always\"",
+        [line(call), line(answer)],
+    );
+    for request in &requests {
+        assert!(request.body["format"]["oneOf"].is_array());
+        assert_eq!(request.body["options"]["stop"], Value::Null);
+    }
+    let chunk = |text: &str| {
+        events(&[
+            json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}),
+        ])
+    };
+    let requests = one_round(
+        "base_url = \"ROOT/v1\"\nprotocol = \"prompt\"\nconstrain = \"never\"\n\
+         capabilities = { m = { constrain = \"always\" } }",
+        [chunk(call), chunk(answer)],
+    );
+    for request in &requests {
+        let form = &request.body["response_format"]["json_schema"];
+        assert!(form["schema"]["oneOf"].is_array());
+        assert_eq!(request.body["stop"], Value::Null);
+    }
+}

@@ -26,8 +26,8 @@ use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
-    Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
-    ToolChoice,
+    Constrain, Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply,
+    Request, Target, ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
@@ -234,9 +234,10 @@ impl<'r> Work<'r> {
             Command::Request {
                 target,
                 tool_choice,
+                constrained,
                 max_output_tokens,
                 ..
-            } => self.request(turn, &target, tool_choice, max_output_tokens),
+            } => self.request(turn, &target, tool_choice, constrained, max_output_tokens),
             Command::AbortRequest => self.request = None,
             Command::Run {
                 call,
@@ -310,6 +311,7 @@ impl<'r> Work<'r> {
         turn: &Turn,
         target: &Target,
         tool_choice: ToolChoice,
+        constrained: bool,
         max_output_tokens: Option<u64>,
     ) {
         let agent = self.agent;
@@ -345,7 +347,12 @@ impl<'r> Work<'r> {
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None if prompted => (
-                fallback::system(&agent.system, &agent.tools).into(),
+                // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
+                match constrained && agent.constrain(model) == Constrain::Always {
+                    true => fallback::constrained::system(&agent.system, &agent.tools),
+                    false => fallback::system(&agent.system, &agent.tools),
+                }
+                .into(),
                 fallback::messages(&turn.request_messages()).into(),
             ),
             None => (
@@ -353,6 +360,12 @@ impl<'r> Work<'r> {
                 turn.request_messages(),
             ),
         };
+        let form = constrained.then(|| {
+            let form = agent
+                .form
+                .get_or_init(|| fallback::constrained::schema(&agent.tools));
+            form.as_str()
+        });
         let request = Request {
             model: &model.name,
             system: &system,
@@ -366,7 +379,12 @@ impl<'r> Work<'r> {
             dialect,
             tool_choice,
             max_output_tokens,
-            stop: if prompted { fallback::STOP } else { &[] },
+            stop: if prompted && form.is_none() {
+                fallback::STOP
+            } else {
+                &[]
+            },
+            form,
         };
         self.request = Some(model.provider.complete(request, sink));
     }

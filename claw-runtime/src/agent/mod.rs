@@ -28,7 +28,7 @@ use crate::dispatch::Abandoned;
 use crate::event::Fact;
 use crate::limits::Limits;
 use crate::policy::Policy;
-use crate::provider::{Protocol, Provider, Target};
+use crate::provider::{Constrain, Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
 use crate::schema::Coerce;
 use crate::session::{MemoryStore, SessionStore, StoreError, Unreadable, View};
@@ -68,6 +68,7 @@ struct Inner {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    constrain: Option<Constrain>,
     recover: Recover,
     clock: Clock,
     spending: Spending,
@@ -77,6 +78,8 @@ struct Inner {
     abandoned: Arc<Abandoned>,
     /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
     prompt_tokens: Arc<OnceLock<[u64; 2]>>,
+    /// The form that replies are held to under the prompt protocol.
+    form: Arc<OnceLock<String>>,
 }
 
 /// What may be spent, and what things cost.
@@ -112,6 +115,7 @@ pub struct AgentBuilder {
     store: Arc<dyn SessionStore>,
     workspace: Option<Arc<Workspace>>,
     protocol: Option<Protocol>,
+    constrain: Option<Constrain>,
     recover: Recover,
     clock: Clock,
     spending: Spending,
@@ -189,6 +193,7 @@ impl Agent {
             store: Arc::new(MemoryStore::new()),
             workspace: None,
             protocol: None,
+            constrain: None,
             recover: Recover::default(),
             clock: Arc::new(wall_clock),
             spending: Spending::default(),
@@ -281,6 +286,12 @@ impl Agent {
 }
 
 impl Inner {
+    /// Returns when a model is held to a form, where it can be.
+    fn constrain(&self, model: &Model) -> Constrain {
+        let declared = model.provider.capabilities(&model.name).constrain;
+        self.constrain.unwrap_or(declared)
+    }
+
     fn price(&self, model: &Model) -> Option<Price> {
         let names = (model.provider.name().to_owned(), model.name.clone());
         self.spending.prices.get(&names).copied()
@@ -374,6 +385,13 @@ impl AgentBuilder {
     /// Fixes how tool calls travel; left out, it follows from what the model can do.
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = Some(protocol);
+        self
+    }
+
+    /// Sets when models under the prompt protocol are held to a form; left out, as each model is
+    /// [declared](crate::provider::Capabilities::constrain).
+    pub fn constrain(mut self, constrain: Constrain) -> Self {
+        self.constrain = Some(constrain);
         self
     }
 
@@ -471,6 +489,7 @@ impl AgentBuilder {
                 store: self.store,
                 workspace: self.workspace,
                 protocol: self.protocol,
+                constrain: self.constrain,
                 recover: self.recover,
                 clock: self.clock,
                 spending: self.spending,
@@ -479,6 +498,7 @@ impl AgentBuilder {
                 must_call: self.must_call,
                 abandoned: Arc::default(),
                 prompt_tokens: Arc::default(),
+                form: Arc::default(),
             }),
         };
         agent.check_calls()?;

@@ -1,9 +1,10 @@
-//! What a turn is given at its start: tools, limits, the models to ask with their room and price, and what may be spent.
+//! What a turn is given at its start: tools, limits, the models to ask with their room, price and form, and what may be spent.
 
-use super::Agent;
+use super::{Agent, Model};
 use crate::budget::Allowance;
+use crate::event::Fact;
 use crate::fallback;
-use crate::provider::Protocol;
+use crate::provider::{Constrain, Protocol};
 use crate::session::{Lease, View};
 use crate::tokens;
 use crate::turn::{Room, Setup};
@@ -33,6 +34,22 @@ impl Agent {
             .collect()
     }
 
+    /// Returns when each model is held to a form.
+    fn constrains(&self, view: &View) -> Vec<Constrain> {
+        let of = |model: &Model| {
+            let Model { provider, name } = model;
+            let takes_it = provider.takes_form(name)
+                && !provider.capabilities(name).reasoning
+                && !view.has_learnt(provider.name(), name, Fact::NoForms);
+            if takes_it {
+                self.inner.constrain(model)
+            } else {
+                Constrain::Never
+            }
+        };
+        self.inner.models.iter().map(of).collect()
+    }
+
     pub(super) fn setup(&self, view: &View, lease: &Lease, events: u64) -> Setup {
         let inner = &self.inner;
         let seed = lease
@@ -47,6 +64,7 @@ impl Agent {
             targets: self.targets(view),
             allowance: self.allowance(view),
             room: self.rooms(view),
+            constrain: self.constrains(view),
             system: crate::digest::of(inner.system.as_bytes()),
             seed,
         }

@@ -129,6 +129,7 @@ mod tests {
             }),
             tool_choice: ToolChoice::Auto,
             re_ask: None,
+            constrained: false,
             purpose: Purpose::Answer,
             reserved: Some(Reserved {
                 prompt: 100,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Found, FoundCall, find};
+use super::{Fault, FaultCode, Found, FoundCall, find, no_answer, render};
 use crate::dialect::Dialect;
 use crate::message::StopReason;
 use crate::registry::Toolset;
@@ -54,10 +54,41 @@ pub fn schema(tools: &Toolset) -> String {
     out
 }
 
-/// Reads a reply that was asked for in this form; one that is not in it is read as any other.
+/// Returns the system prompt for a model that every request holds to the form: its rules name the form and no tags.
+/// Without tools, `system` as it is.
+pub fn system(system: &str, tools: &Toolset) -> String {
+    render::system(system, render::FORM_RULES, tools)
+}
+
+/// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
+/// says nothing shows nothing, and counts as if it were.
+pub fn is_begun(reply: &str, stop: &StopReason) -> bool {
+    let reply = reply.trim();
+    match serde_json::from_str::<Map<String, Value>>(reply) {
+        Ok(object) => {
+            return object.contains_key("answer")
+                || object.contains_key("name") && object.contains_key("arguments");
+        }
+        // What goes on behind an object is not in the form.
+        Err(error) if *stop != StopReason::Length && !error.is_eof() => return false,
+        Err(_) => {}
+    }
+    let Some(members) = reply.strip_prefix('{') else {
+        return reply.is_empty();
+    };
+    let members = members.trim_start();
+    let begins = |key: &str| members.starts_with(key) || key.starts_with(members);
+    begins("\"name\"") || begins("\"answer\"")
+}
+
+/// Reads a reply that was asked for in this form; one that is [not in it](is_begun) is read as any other. One that was cut
+/// is a fault, and nothing in it is run.
 pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
     let Ok(mut object) = object else {
+        if is_begun(reply, stop) && !reply.trim().is_empty() {
+            return faulty(cut());
+        }
         return find(reply, stop, tools);
     };
     match (
@@ -65,7 +96,10 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
         object.remove("name"),
         object.remove("arguments"),
     ) {
-        (Some(Value::String(text)), None, None) if !text.trim().is_empty() => Found {
+        (Some(Value::String(text)), None, None) if text.trim().is_empty() => {
+            faulty(no_answer(false, false, stop))
+        }
+        (Some(Value::String(text)), None, None) => Found {
             text,
             ..Found::default()
         },
@@ -76,7 +110,26 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
             }],
             ..Found::default()
         },
+        // A name that no tool has: told as in any other call.
+        (None, Some(Value::String(_)), Some(_)) => {
+            find(&format!("<tool_call>{reply}</tool_call>"), stop, tools)
+        }
         _ => find(reply, stop, tools),
+    }
+}
+
+fn faulty(fault: Fault) -> Found {
+    Found {
+        faults: vec![fault],
+        ..Found::default()
+    }
+}
+
+fn cut() -> Fault {
+    Fault {
+        code: FaultCode::Truncated,
+        message: "The reply ends before its JSON object does, so nothing of it counts. Send it again whole, and shorter."
+            .to_owned(),
     }
 }
 
@@ -279,14 +332,59 @@ mod tests {
         let call = read(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#);
         assert_eq!(call.calls.len(), 1);
         assert_eq!(read("Plain words.").text, "Plain words.");
-        for faulty in [
-            "{\"answer\": \"\"}",
-            "{\"name\": \"gone\", \"arguments\": {}}",
-            "",
+        for (faulty, code) in [
+            (r#"{"answer": " "}"#, FaultCode::NoAnswer),
+            (
+                r#"{"name": "gone", "arguments": {}}"#,
+                FaultCode::UnknownTool,
+            ),
+            ("", FaultCode::NoAnswer),
+            (r#"{"answer": "It is"#, FaultCode::Truncated),
         ] {
             let found = read(faulty);
             assert!(found.calls.is_empty(), "{faulty}: {found:?}");
+            let codes: Vec<_> = found.faults.iter().map(|fault| fault.code).collect();
+            assert_eq!(codes, [code], "{faulty}");
         }
+    }
+
+    #[test]
+    fn what_a_server_cannot_have_held_is_told_from_what_was_cut() {
+        let stop = |reply| is_begun(reply, &StopReason::Stop);
+        let length = |reply| is_begun(reply, &StopReason::Length);
+        for held in [
+            "",
+            " {",
+            r#"{ "na"#,
+            r#"{"answer": "a"#,
+            r#"{"name": "add", "arguments": {"a": 1"#,
+            r#"{"answer": "a"} "#,
+        ] {
+            assert!(stop(held) && length(held), "{held}");
+        }
+        assert!(length(r#"{"name": "add", "arguments": {"a": -"#));
+        for free in [
+            "Sure!",
+            "<tool_call>",
+            "```json",
+            "[1]",
+            r#"{"city": "Oslo"}"#,
+            r#"{"name": "add"}"#,
+            r#"{"city": "Os"#,
+        ] {
+            assert!(!stop(free) && !length(free), "{free}");
+        }
+        assert!(!stop(r#"{"answer": "a"} That is all."#));
+    }
+
+    #[test]
+    fn the_prompt_names_the_form_and_no_tags() {
+        let prompt = system("Be kind.\n", &some_tools());
+        assert!(prompt.starts_with("Be kind.\n\n# Tools\n"));
+        assert!(prompt.contains("To answer: {\"answer\": \"text\"}"));
+        assert!(prompt.contains("add(") && prompt.contains("note("));
+        assert!(!prompt.contains("tool_call>"));
+        assert_eq!(system("Be kind.", &Toolset::default()), "Be kind.");
     }
 
     #[test]
@@ -295,6 +393,7 @@ mod tests {
         for cut in 1..whole.len() {
             let found = read(&whole[..cut], &StopReason::Length, &some_tools());
             assert!(found.calls.is_empty(), "{cut}");
+            assert_eq!(found.faults[0].code, FaultCode::Truncated, "{cut}");
         }
     }
 }

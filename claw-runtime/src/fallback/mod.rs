@@ -84,7 +84,7 @@ pub enum FaultCode {
 
 /// Returns the system prompt with the protocol's rules and the tools' documentation; without tools, `system` as it is.
 pub fn system(system: &str, tools: &Toolset) -> String {
-    render::system(system, tools)
+    render::system(system, render::RULES, tools)
 }
 
 /// Returns the conversation as plain text messages: calls and results in the protocol's form.

@@ -6,7 +6,7 @@ use super::repair::quoted;
 use crate::message::{ContentBlock, Message, Role, ToolCall, ToolResult};
 use crate::registry::Toolset;
 
-const RULES: &str = r#"# Tools
+pub(super) const RULES: &str = r#"# Tools
 
 You can call tools. A call is one JSON object between tags:
 <tool_call>{"name": "tool name", "arguments": {"parameter": "value"}}</tool_call>
@@ -26,7 +26,18 @@ assistant: Yes, the kettle in the kitchen is on.
 These tools exist, and no others:
 "#;
 
-pub(super) fn system(system: &str, tools: &Toolset) -> String {
+/// The rules for a model that is held to the form of [`constrained`](super::constrained).
+pub(super) const FORM_RULES: &str = r#"# Tools
+
+You can call tools. Reply with one JSON object and nothing else.
+To call a tool: {"name": "tool name", "arguments": {"parameter": "value"}}
+To answer: {"answer": "text"}
+Results of calls come back in <tool_response> tags. `?` marks a parameter that may be left out.
+
+These tools exist, and no others:
+"#;
+
+pub(super) fn system(system: &str, rules: &str, tools: &Toolset) -> String {
     if tools.is_empty() {
         return system.to_owned();
     }
@@ -35,7 +46,7 @@ pub(super) fn system(system: &str, tools: &Toolset) -> String {
         out.push_str(system.trim_end());
         out.push_str("\n\n");
     }
-    out.push_str(RULES);
+    out.push_str(rules);
     for tool in tools.iter() {
         out.push('\n');
         let description = &tool.spec().description;

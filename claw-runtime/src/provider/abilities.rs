@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Capabilities, Structured};
+use super::{Capabilities, Constrain, Structured};
 use crate::glob::glob;
 
 /// A change to what a model is taken to be able to do. What is left out stays as it is.
@@ -30,6 +30,8 @@ pub struct Change {
     pub reasoning: Option<bool>,
     /// How far it can be held to a form.
     pub structured: Option<Structured>,
+    /// When it is held to a form, where it can be.
+    pub constrain: Option<Constrain>,
     /// How many tokens a conversation may have, the reply included.
     pub window: Option<u64>,
 }
@@ -45,6 +47,7 @@ impl Change {
         system_role: None,
         reasoning: None,
         structured: None,
+        constrain: None,
         window: None,
     };
 
@@ -61,6 +64,7 @@ impl Change {
             system_role: of(self.system_role, capabilities.system_role),
             reasoning: of(self.reasoning, capabilities.reasoning),
             structured: self.structured.unwrap_or(capabilities.structured),
+            constrain: self.constrain.unwrap_or(capabilities.constrain),
             window: self.window.or(capabilities.window),
         }
     }

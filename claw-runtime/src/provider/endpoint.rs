@@ -180,6 +180,18 @@ impl Endpoint {
         rules.fold(self.capabilities, |before, rule| rule.change.apply(before))
     }
 
+    /// Tells whether requests to `model` may carry a form: as it is declared, `otherwise` where nobody says.
+    pub(crate) fn takes_form(&self, model: &str, otherwise: bool) -> bool {
+        let says = |rule: &Rule| rule.change.structured.is_some() && rule.covers(model);
+        let is_said = self.of_models.contains_key(model) || self.rules.iter().any(says);
+        self.capabilities(model).structured.takes_schema() || (otherwise && !is_said)
+    }
+
+    /// Tells whether the service is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        http::is_loopback(&self.base)
+    }
+
     /// Returns what is declared of `model` in the place of what its service shows.
     pub(crate) fn declared_over(&self, model: &str, shown: Capabilities) -> Capabilities {
         match self.of_models.get(model) {

@@ -60,7 +60,7 @@ pub(crate) fn client(base: &Url, timeouts: &Timeouts) -> Result<Client, Provider
         .map_err(|error| network(error, "cannot make an HTTP client"))
 }
 
-fn is_loopback(base: &Url) -> bool {
+pub(super) fn is_loopback(base: &Url) -> bool {
     let host = base.host_str().unwrap_or("").trim_matches(['[', ']']);
     host == "localhost"
         || host

@@ -83,6 +83,12 @@ pub trait Provider: Send + Sync {
         Dialect::CANONICAL
     }
 
+    /// Tells whether a request to `model` may carry a [`form`](Request::form): the format has a place for one and the
+    /// service may heed it. Whether it does, the first such request shows.
+    fn takes_form(&self, _model: &str) -> bool {
+        false
+    }
+
     /// Makes one attempt and returns the finished reply.
     ///
     /// The request is encoded before this returns; the future borrows nothing of it, so the conversation may go on
@@ -163,6 +169,8 @@ pub struct Request<'a> {
     pub max_output_tokens: Option<u64>,
     /// Texts that end the reply; the prompt protocol uses them against invented tool results.
     pub stop: &'a [&'a str],
+    /// The JSON Schema, as text, that the reply is to be held to; left out where the format has no place for it.
+    pub form: Option<&'a str>,
 }
 
 /// Whether the model may call tools in this round.
@@ -213,6 +221,9 @@ pub struct Capabilities {
     pub reasoning: bool,
     /// How far it can be held to a form.
     pub structured: Structured,
+    /// When it is, where it can be.
+    #[serde(default)]
+    pub constrain: Constrain,
     /// How many tokens a conversation may have, the reply included; `None` where nobody told.
     pub window: Option<u64>,
 }
@@ -229,8 +240,26 @@ impl Capabilities {
         system_role: true,
         reasoning: false,
         structured: Structured::None,
+        constrain: Constrain::OnFailure,
         window: None,
     };
+}
+
+/// When a model under the prompt protocol is held to a form: one JSON object that is a call or an answer.
+///
+/// It takes effect where the provider [takes forms](Provider::takes_form) and the model is not one that reasons, for a
+/// form leaves no place for reasoning. A service that refuses the form or does not heed it is not sent one again in that
+/// session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Constrain {
+    /// In every request that may call tools: for weak models, which write no valid call otherwise.
+    Always,
+    /// In the last re-ask after replies that could not be read.
+    #[default]
+    OnFailure,
+    /// Not at all.
+    Never,
 }
 
 /// How far a model's output can be held to a form.
@@ -246,6 +275,13 @@ pub enum Structured {
     Schema,
     /// A grammar.
     Grammar,
+}
+
+impl Structured {
+    /// Tells whether it takes a JSON Schema; what takes grammars turns one into a grammar.
+    pub fn takes_schema(self) -> bool {
+        matches!(self, Self::Schema | Self::Grammar)
+    }
 }
 
 /// One failed attempt, classified.

@@ -115,6 +115,8 @@ pub struct Recorded {
     pub max_output_tokens: Option<u64>,
     /// The texts that end the reply.
     pub stop: Vec<String>,
+    /// The schema the reply was to be held to.
+    pub form: Option<String>,
     /// Whether pieces were asked for.
     pub streamed: bool,
 }
@@ -222,6 +224,10 @@ impl Provider for Scripted {
         self.capabilities
     }
 
+    fn takes_form(&self, _model: &str) -> bool {
+        self.capabilities.structured.takes_schema()
+    }
+
     fn complete<'a>(
         &'a self,
         request: Request<'_>,
@@ -291,6 +297,7 @@ fn record(request: &Request<'_>, streamed: bool) -> Recorded {
         tool_choice: request.tool_choice,
         max_output_tokens: request.max_output_tokens,
         stop: request.stop.iter().map(|text| (*text).to_owned()).collect(),
+        form: request.form.map(str::to_owned),
         streamed,
     }
 }

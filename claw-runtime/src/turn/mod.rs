@@ -9,6 +9,7 @@ mod calls;
 mod canonical;
 mod compact;
 mod end;
+mod form;
 mod gate;
 mod guard;
 mod ids;
@@ -42,7 +43,7 @@ use crate::event::{Answer, EndReason, Event, Status, TurnOutcome};
 use crate::limits::Limits;
 use crate::message::{ContentBlock, Message, Usage};
 use crate::policy::Policy;
-use crate::provider::{ProviderError, Reply, Target, ToolChoice};
+use crate::provider::{Constrain, ProviderError, Reply, Target, ToolChoice};
 use crate::registry::Toolset;
 use crate::schema::Coerce;
 use crate::session::{Barrier, View};
@@ -65,6 +66,8 @@ pub struct Setup {
     pub allowance: Allowance,
     /// The room each of them has; assumed where there is none.
     pub room: Vec<Room>,
+    /// When each of them is held to a form under the prompt protocol; never where there is none, and where it cannot be.
+    pub constrain: Vec<Constrain>,
     /// Digest of the system prompt.
     pub system: String,
     /// Seed of the retry jitter, so that the machine itself has no randomness.
@@ -428,6 +431,8 @@ pub enum Command {
         target: Arc<Target>,
         /// Whether it may call tools.
         tool_choice: ToolChoice,
+        /// Whether the reply is held to the form of the [prompt protocol](crate::fallback::constrained).
+        constrained: bool,
         /// Output limit in tokens.
         max_output_tokens: Option<u64>,
         /// What it holds back of the budget.

@@ -2,9 +2,11 @@
 //!
 //! What was decided is read, not decided anew. The loop guard is told of each call as it was when the call was made.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
+use super::form::untold;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
@@ -78,6 +80,7 @@ impl Turn {
             at: Stage::Posted,
             asking: Asking::default(),
             calls: Vec::new(),
+            ids: HashSet::new(),
             notice: None,
             stop: StopReason::Stop,
             since: Since::Nothing,
@@ -121,6 +124,8 @@ struct Fold {
     at: Stage,
     asking: Asking,
     calls: Vec<Past>,
+    /// Those of all calls of the turn.
+    ids: HashSet<String>,
     notice: Option<String>,
     /// Why the last reply ended.
     stop: StopReason,
@@ -141,7 +146,8 @@ impl Fold {
         let before = self.time_ms.replace(stored.time_ms);
         let idle = self.waits || matches!(stored.event, Event::Resumed { .. });
         if let Some(before) = before.filter(|_| !idle) {
-            self.turn.now += stored.time_ms.saturating_sub(before);
+            let passed = stored.time_ms.saturating_sub(before);
+            self.turn.now = self.turn.now.saturating_add(passed);
         }
     }
 
@@ -154,9 +160,19 @@ impl Fold {
                 target,
                 tool_choice,
                 re_ask,
+                constrained,
                 purpose: Purpose::Answer,
                 ..
-            } => self.request(*round, *attempt, target, *tool_choice, re_ask.as_ref()),
+            } => {
+                let re_ask = re_ask.clone().map(untold);
+                self.request(
+                    (*round, *attempt),
+                    target,
+                    *tool_choice,
+                    re_ask,
+                    *constrained,
+                );
+            }
             Event::ModelRequest { attempt, .. } => {
                 self.asking.attempt = *attempt;
                 self.summarising = true;
@@ -309,11 +325,11 @@ impl Fold {
 
     fn request(
         &mut self,
-        round: u32,
-        attempt: u32,
+        (round, attempt): (u32, u32),
         target: &Target,
         choice: ToolChoice,
-        re_ask: Option<&ReAsk>,
+        re_ask: Option<ReAsk>,
+        constrained: bool,
     ) {
         self.turn.replay_round(std::mem::take(&mut self.calls));
         self.summarising = false;
@@ -341,12 +357,15 @@ impl Fold {
             .iter()
             .position(|known| known.provider == target.provider && known.model == target.model);
         let elsewhere = aim.is_some_and(|aim| aim != turn.target);
+        // A form that was refused or not heeded: the same request, made again without.
+        let without_form = again && !elsewhere && asking.constrained && !constrained;
         match &self.since {
+            Since::Said | Since::Failed(_) if without_form => {}
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,
             Since::TooLong(_) if again && !elsewhere => asking.tries += 1,
-            Since::Said if re_ask.is_some_and(|re_ask| re_ask.fault == EMPTY) => {
+            Since::Said if re_ask.as_ref().is_some_and(|re_ask| re_ask.fault == EMPTY) => {
                 asking.empty_replies += 1;
                 asking.tries = 1;
             }
@@ -359,7 +378,8 @@ impl Fold {
             _ => asking.tries = 1,
         }
         asking.attempt = attempt;
-        asking.re_ask = re_ask.cloned();
+        asking.re_ask = re_ask;
+        asking.constrained = constrained;
         turn.target = aim.unwrap_or(0);
         turn.requests += 1;
         turn.unread = false;
@@ -378,7 +398,12 @@ impl Fold {
             ContentBlock::ToolCall(call) => Some(call),
             _ => None,
         });
-        self.calls.extend(calls.map(past));
+        // As in the view, the first call of an id is the call: no other outcome could be told from its own.
+        for call in calls {
+            if self.ids.insert(call.id.clone()) {
+                self.calls.push(past(call));
+            }
+        }
         self.notice = None;
         self.stop = stop.clone();
         self.since = Since::Said;

@@ -1,7 +1,7 @@
 //! Reads a model's reply: text, calls and faults, the same for native calls and for calls in prose.
 
 use super::ids::Ids;
-use super::secret::without_secrets;
+use super::secret::{may_hold_secrets, without_secrets};
 use crate::event::ReAsk;
 use crate::fallback;
 use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
@@ -11,6 +11,10 @@ use crate::session::View;
 
 /// Characters of a faulty reply that the model is shown again.
 const SAID_CHARS: usize = 2_000;
+
+/// What is said of a faulty reply that must not be quoted.
+const UNREADABLE: &str = "What looked like a tool call could not be read, and nothing of it was run. Send it again as \
+     <tool_call>{\"name\": \"…\", \"arguments\": {…}}</tool_call>, with arguments that are one whole JSON object.";
 
 /// What a reply holds.
 #[derive(Debug, Default)]
@@ -43,6 +47,11 @@ impl Reading {
         text_of(&self.content)
     }
 
+    pub(super) fn has_reasoning(&self) -> bool {
+        let is_reasoning = |block: &ContentBlock| matches!(block, ContentBlock::Reasoning { .. });
+        self.content.iter().any(is_reasoning)
+    }
+
     pub(super) fn re_ask(&self) -> Option<ReAsk> {
         let fault = self.fault.clone()?;
         Some(ReAsk {
@@ -52,8 +61,14 @@ impl Reading {
     }
 }
 
-/// Reads a reply that may call tools.
-pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &View) -> Reading {
+/// Reads a reply that may call tools, `held` to the form or not.
+pub(super) fn read(
+    reply: Reply,
+    protocol: Protocol,
+    held: bool,
+    tools: &Toolset,
+    view: &View,
+) -> Reading {
     let Reply {
         content,
         cut_calls,
@@ -89,7 +104,11 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
     let mut reading = Reading::default();
     if protocol == Protocol::Prompt {
         let prose = text_of(&content);
-        let found = fallback::find(&prose, &stop, tools);
+        let found = if held {
+            fallback::constrained::read(&prose, &stop, tools)
+        } else {
+            fallback::find(&prose, &stop, tools)
+        };
         content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
         if !found.reasoning.trim().is_empty() {
             content.push(ContentBlock::Reasoning {
@@ -107,7 +126,9 @@ pub(super) fn read(reply: Reply, protocol: Protocol, tools: &Toolset, view: &Vie
             };
             asked(call, false)
         }));
-        if !found.faults.is_empty() {
+        if !found.faults.is_empty() && may_hold_secrets(&prose, tools) {
+            reading.fault = Some(UNREADABLE.to_owned());
+        } else if !found.faults.is_empty() {
             let faults: Vec<_> = found
                 .faults
                 .into_iter()

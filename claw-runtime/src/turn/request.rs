@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::compact::Stage;
+use super::form::is_refusal;
 use super::reply::{Reading, clip, read, read_text};
 use super::{Command, Phase, Timer, Turn};
 use crate::dialect::Dialect;
 use crate::event::{EndReason, Event, Fact, Purpose, ReAsk};
+use crate::fallback::constrained;
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
 use crate::provider::{FailureClass, Protocol, ProviderError, Reply, ToolChoice};
 
@@ -26,6 +28,8 @@ pub(super) struct Asking {
     pub(super) empty_replies: u32,
     /// Why the model is asked again.
     pub(super) re_ask: Option<ReAsk>,
+    /// Whether the running request holds the model to the form.
+    pub(super) constrained: bool,
     /// Whether something of the running reply reached the user.
     pub(super) shown: bool,
     /// Whether the next attempt waits for its timer, so that nothing is under way.
@@ -70,7 +74,8 @@ impl Asking {
 
     /// Begins an attempt and returns its number.
     pub(super) fn next_attempt(&mut self) -> u32 {
-        self.attempt += 1;
+        // A journal may come from elsewhere and say anything.
+        self.attempt = self.attempt.saturating_add(1);
         self.shown = false;
         self.paused = false;
         self.attempt
@@ -138,15 +143,18 @@ impl Turn {
             Ok(reserved) => reserved,
             Err(limit) => return self.beyond(EndReason::Limit { limit }, self.requests),
         };
+        let constrained = self.holds();
+        let told = self.told(self.re_ask());
         let Phase::Asking(asking) = &mut self.phase else {
             return;
         };
+        asking.constrained = constrained;
         let attempt = asking.next_attempt();
         asking.tries += 1;
         self.requests += 1;
         self.unread = false;
         let (round, tool_choice) = match asking.wrap_up {
-            Some(_) => (self.round + 1, ToolChoice::None),
+            Some(_) => (self.round.saturating_add(1), ToolChoice::None),
             None => (self.round, ToolChoice::Auto),
         };
         self.out.durable(Event::ModelRequest {
@@ -154,7 +162,8 @@ impl Turn {
             attempt,
             target: target.clone(),
             tool_choice,
-            re_ask: asking.re_ask.clone(),
+            re_ask: told,
+            constrained,
             reserved,
             purpose: Purpose::Answer,
         });
@@ -165,9 +174,17 @@ impl Turn {
         self.out.command(Command::Request {
             target,
             tool_choice,
+            constrained,
             max_output_tokens: limited.or(self.setup.limits.max_output_tokens),
             reserved,
         });
+    }
+
+    fn re_ask(&self) -> Option<&ReAsk> {
+        match &self.phase {
+            Phase::Asking(asking) => asking.re_ask.as_ref(),
+            _ => None,
+        }
     }
 
     pub(super) fn shown(&mut self) {
@@ -194,7 +211,7 @@ impl Turn {
     /// Takes a finished reply.
     pub(super) fn reply(&mut self, reply: Reply) {
         let Some(asking) = self.asking() else { return };
-        let wrap_up = asking.wrap_up.clone();
+        let (wrap_up, held) = (asking.wrap_up.clone(), asking.constrained);
         let usage = reply.usage;
         if let Some(usage) = usage {
             self.usage += usage;
@@ -206,11 +223,22 @@ impl Turn {
             return self.wrapped_up(reply, reason);
         }
         self.continued = false;
-        let reading = read(reply, self.protocol(), &self.setup.tools, &self.view);
+        let heeded = !held || constrained::is_begun(&text_of(&reply.content), &reply.stop);
+        let reading = read(reply, self.protocol(), held, &self.setup.tools, &self.view);
+        if !heeded {
+            self.learn_no_forms();
+        }
         if !reading.calls.is_empty() {
             self.begun.clear();
             self.begin_calls(reading, usage);
+        } else if !heeded {
+            // No message of the conversation, but it was paid for.
+            self.said(Vec::new(), reading.stop, usage);
+            self.ask_without_form();
         } else if let Some(re_ask) = reading.re_ask() {
+            if !held && reading.has_reasoning() {
+                self.spare_reasoning();
+            }
             // The faulty text is no message, but it was paid for.
             self.said(Vec::new(), reading.stop, usage);
             self.ask_again(re_ask);
@@ -320,6 +348,7 @@ impl Turn {
         }
         let Some(asking) = self.asking() else { return };
         let (shown, wrap_up) = (asking.shown, asking.wrap_up.clone());
+        let no_form = asking.constrained && is_refusal(error.class, &error.message);
         let ProviderError {
             class,
             message,
@@ -333,7 +362,7 @@ impl Turn {
         if shown {
             self.keep_partial(partial);
         }
-        let retried = class.is_retryable() && !shown && wrap_up.is_none();
+        let retried = class.is_retryable() && !shown && !no_form && wrap_up.is_none();
         let pause = if retried {
             self.pause(retry_after)
         } else {
@@ -352,6 +381,7 @@ impl Turn {
             return self.finish_composed(reason);
         }
         match class {
+            _ if no_form => self.ask_without_form(),
             FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native && !shown => {
                 self.learn_no_tools();
             }

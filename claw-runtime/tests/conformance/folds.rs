@@ -123,6 +123,7 @@ fn samples() -> Vec<Event> {
             }
             .into(),
             tool_choice: ToolChoice::Auto,
+            constrained: false,
             re_ask: Some(ReAsk {
                 said: text(),
                 fault: text(),

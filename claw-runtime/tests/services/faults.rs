@@ -36,6 +36,7 @@ async fn ask(provider: &dyn Provider) -> (Result<Reply, ProviderError>, String) 
         dialect: Dialect::CANONICAL,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
+        form: None,
         stop: &[],
     };
     let mut shown = Shown::default();

@@ -11,6 +11,7 @@ use claw_runtime::provider::{FailureClass, Protocol, ProviderError, Reply, ToolC
 use claw_runtime::session::View;
 use proptest::prelude::*;
 
+use crate::constrain;
 use crate::driver::{Act, Ran, Run, World, check, run};
 use crate::reports::{calls, guards, limit, results, says, statuses};
 
@@ -27,6 +28,9 @@ enum Model {
     Batches(usize),
     MalformedText,
     MalformedNative,
+    /// Begins the form and does not end it.
+    CutForm,
+    RefusesForms,
     Breaks,
     Busy,
     Pauses,
@@ -80,6 +84,15 @@ impl Model {
                 )]
             }
             Self::MalformedNative => vec![fails(FailureClass::MalformedCall, false)],
+            Self::CutForm => vec![reply(
+                vec![ContentBlock::text("{\"answer\": \"And so")],
+                Vec::new(),
+                StopReason::Length,
+            )],
+            Self::RefusesForms => vec![Act::Fail {
+                error: ProviderError::new(FailureClass::Overloaded, "failed to parse grammar"),
+                shown: false,
+            }],
             Self::Breaks => vec![fails(FailureClass::IncompleteStream, true)],
             Self::Busy => vec![fails(FailureClass::Overloaded, false)],
             Self::Pauses => vec![reply(
@@ -103,6 +116,8 @@ fn model() -> impl Strategy<Value = Model> {
         (1..80_usize).prop_map(Model::Batches),
         Just(Model::MalformedText),
         Just(Model::MalformedNative),
+        Just(Model::CutForm),
+        Just(Model::RefusesForms),
         Just(Model::Breaks),
         Just(Model::Busy),
         Just(Model::Pauses),
@@ -135,25 +150,31 @@ fn adversary() -> impl Strategy<Value = World> {
         prop::collection::vec(model(), 1..3),
         prop::collection::vec(prop::sample::select(runs), 1..3),
         limits,
-        prop::sample::select(vec![Protocol::Native, Protocol::Prompt]),
+        (
+            prop::sample::select(vec![Protocol::Native, Protocol::Prompt]),
+            constrain(),
+        ),
         1..3_usize,
         prop::option::of(3_000..60_000_u64),
     )
-        .prop_map(|(models, runs, limits, protocol, targets, tokens)| World {
-            limits,
-            protocol,
-            targets,
-            runs,
-            policy: Policy {
-                allow: vec!["*".to_owned()],
-                ..Policy::default()
+        .prop_map(
+            |(models, runs, limits, (protocol, constrain), targets, tokens)| World {
+                limits,
+                protocol,
+                constrain,
+                targets,
+                runs,
+                policy: Policy {
+                    allow: vec!["*".to_owned()],
+                    ..Policy::default()
+                },
+                allowance: Allowance {
+                    turn: Budget { tokens, cost: None },
+                    ..Allowance::default()
+                },
+                ..World::new(models.iter().flat_map(Model::acts))
             },
-            allowance: Allowance {
-                turn: Budget { tokens, cost: None },
-                ..Allowance::default()
-            },
-            ..World::new(models.iter().flat_map(Model::acts))
-        })
+        )
 }
 
 fn cases() -> u32 {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use claw_runtime::dialect::Dialect;
 use claw_runtime::event::{Answer, EndReason, Event, Fact, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, Message, text_of};
-use claw_runtime::provider::Protocol;
+use claw_runtime::provider::{Constrain, Protocol};
 use claw_runtime::session::{Stored, View};
 use claw_runtime::tool::Effect;
 use claw_runtime::turn::{Command, Input, Timer, Turn};
@@ -103,6 +103,11 @@ fn life(world: &World, kill: Option<Kill>, next: Next, medium: &mut Medium) -> O
         let declared = Dialect::named(&target.dialect).unwrap();
         let dialect = view.dialect(&target.provider, &target.model, declared);
         target.dialect = dialect.name.to_owned();
+    }
+    for (target, constrain) in setup.targets.iter().zip(&mut setup.constrain) {
+        if view.has_learnt(&target.provider, &target.model, Fact::NoForms) {
+            *constrain = Constrain::Never;
+        }
     }
     let turn = match begun {
         true => Turn::resume(setup, view, &medium.events),

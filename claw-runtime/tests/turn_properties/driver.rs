@@ -10,7 +10,7 @@ use claw_runtime::event::{Answer, Event, Status, TurnOutcome};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message, Role};
 use claw_runtime::policy::Policy;
-use claw_runtime::provider::{Protocol, ProviderError, Reply, Target, ToolChoice};
+use claw_runtime::provider::{Constrain, Protocol, ProviderError, Reply, Target, ToolChoice};
 use claw_runtime::registry::Toolset;
 use claw_runtime::schema::Coerce;
 use claw_runtime::session::{Barrier, View};
@@ -41,6 +41,7 @@ pub(crate) struct World {
     pub(crate) policy: Policy,
     pub(crate) targets: usize,
     pub(crate) protocol: Protocol,
+    pub(crate) constrain: Constrain,
     /// Played in order and, when used up, from the start again.
     pub(crate) model: Vec<Act>,
     pub(crate) runs: Vec<Run>,
@@ -66,6 +67,7 @@ impl World {
             policy: Policy::default(),
             targets: 1,
             protocol: Protocol::Native,
+            constrain: Constrain::Never,
             model: model.into_iter().collect(),
             runs: vec![Run::Gives("fine")],
             answers: vec![Answer::Once],
@@ -120,6 +122,7 @@ pub(crate) fn setup(world: &World) -> Setup {
             };
             world.targets
         ],
+        constrain: vec![world.constrain; world.targets],
         system: "0".repeat(64),
         seed: 7,
         tools,

@@ -4,6 +4,7 @@
 mod bounds;
 mod crash;
 mod driver;
+mod foreign;
 mod history;
 mod lives;
 mod reports;
@@ -22,7 +23,7 @@ use claw_runtime::event::{Answer, EndReason, Event, Status};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
 use claw_runtime::policy::Policy;
-use claw_runtime::provider::{FailureClass, Protocol, ProviderError, Reply};
+use claw_runtime::provider::{Constrain, FailureClass, Protocol, ProviderError, Reply};
 use claw_runtime::session::View;
 use proptest::prelude::*;
 
@@ -56,6 +57,9 @@ const TEXTS: &[&str] = &[
     "<tool_call>{\"name\": \"send\", \"arguments\": {\"n\": </tool_call>",
     "<tool_call>{\"name\": \"gone\", \"arguments\": {}}</tool_call>",
     "<think>I could <tool_call>",
+    "{\"name\": \"look\", \"arguments\": {\"n\": 1}}",
+    "{\"answer\": \"Done.\"}",
+    "{\"answer\": \"Do",
 ];
 
 fn call() -> impl Strategy<Value = ToolCall> {
@@ -127,12 +131,13 @@ fn act() -> impl Strategy<Value = Act> {
         any::<bool>(),
         prop::collection::vec(block(), 0..3),
         prop::option::of(prop::sample::select(vec![0_u64, 5, 3_600])),
+        prop::sample::select(vec!["it failed", "unknown field `response_format`"]),
     )
-        .prop_map(|(class, shown, partial, wait)| Act::Fail {
+        .prop_map(|(class, shown, partial, wait, message)| Act::Fail {
             error: ProviderError {
                 partial,
                 retry_after: wait.map(Duration::from_secs),
-                ..ProviderError::new(class, "it failed")
+                ..ProviderError::new(class, message)
             },
             shown,
         });
@@ -233,12 +238,13 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
         Protocol::Prompt,
         Protocol::Chat,
     ]);
+    let protocol = (protocol, constrain());
     (script, trouble, policy, protocol, limits(), 0..3_usize).prop_map(
         |(
             (model, runs, answers, picks),
             (append_fails, cancel, posts),
             policy,
-            protocol,
+            (protocol, constrain),
             limits,
             targets,
         )| World {
@@ -246,6 +252,7 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
             policy,
             targets,
             protocol,
+            constrain,
             model,
             runs,
             answers,
@@ -289,6 +296,14 @@ fn cases() -> u32 {
         .ok()
         .and_then(|cases| cases.parse().ok())
         .unwrap_or(600)
+}
+
+pub(crate) fn constrain() -> impl Strategy<Value = Constrain> {
+    prop::sample::select(vec![
+        Constrain::OnFailure,
+        Constrain::Always,
+        Constrain::Never,
+    ])
 }
 
 proptest! {

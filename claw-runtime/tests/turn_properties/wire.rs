@@ -71,6 +71,7 @@ async fn send(family: Family, histories: &[Vec<Message>]) -> Result<(), String> 
             tool_choice: ToolChoice::Auto,
             max_output_tokens: None,
             stop: &[],
+            form: None,
         };
         provider.complete(request, None).await.unwrap_err();
         let body = server.received().pop().ok_or("nothing was sent")?.json();

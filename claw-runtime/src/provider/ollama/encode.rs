@@ -87,6 +87,10 @@ impl prefix::Body for Body<'_> {
             Thinking::Adaptive | Thinking::Budget(_) => self.out.raw(",\"think\":true"),
             Thinking::Off => self.out.raw(",\"think\":false"),
         }
+        if let Some(form) = self.request.form {
+            self.out.raw(",\"format\":");
+            self.out.raw(form);
+        }
         self.options();
         self.out.raw("}");
     }

@@ -105,6 +105,10 @@ impl Provider for Ollama {
         Dialect::named("ollama").unwrap_or(Dialect::CANONICAL)
     }
 
+    fn takes_form(&self, model: &str) -> bool {
+        self.endpoint.takes_form(model, true)
+    }
+
     fn complete<'a>(
         &'a self,
         request: Request<'_>,

@@ -101,6 +101,11 @@ impl prefix::Body for Body<'_> {
             self.raw(",\"stop\":");
             self.value(&request.stop[..request.stop.len().min(4)]);
         }
+        if let Some(form) = request.form {
+            self.raw(",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"reply\",\"schema\":");
+            self.raw(form);
+            self.raw(",\"strict\":true}}");
+        }
         if self.stream {
             self.raw(",\"stream\":true");
             if quirks.stream_usage {

@@ -95,6 +95,11 @@ impl Provider for OpenAiChat {
         Dialect::named(self.quirks.dialect).unwrap_or(Dialect::CANONICAL)
     }
 
+    /// A server on this machine is taken to heed a form where nothing is known of it: those in use do.
+    fn takes_form(&self, model: &str) -> bool {
+        self.endpoint.takes_form(model, self.endpoint.is_local())
+    }
+
     fn complete<'a>(
         &'a self,
         request: Request<'_>,
@@ -122,6 +127,28 @@ impl std::fmt::Debug for OpenAiChat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::abilities;
+
+    #[test]
+    fn a_form_is_for_who_is_known_to_take_it_and_for_unknown_servers_here() {
+        let takes = |name: &str, base| {
+            let rules = abilities::known(name);
+            OpenAiChat::new(name, base, None)
+                .unwrap()
+                .rules(rules)
+                .takes_form("m")
+        };
+        let here = "http://127.0.0.1:8080/v1";
+        for name in ["llamacpp", "vllm", "lmstudio", "ollama", "own"] {
+            assert!(takes(name, here), "{name}");
+        }
+        assert!(takes("own", "http://localhost:1234"));
+        assert!(!takes("own", "https://llm.lab.example/v1"));
+        assert!(!takes("deepseek", here), "it is known to take objects only");
+        let none = Capabilities::FULL;
+        let own = OpenAiChat::new("own", here, None).unwrap();
+        assert!(!own.declare_model("m", none).takes_form("m"));
+    }
 
     #[test]
     fn an_address_is_taken_as_people_write_it() {

@@ -270,12 +270,14 @@ impl Turn {
             target: target.clone(),
             tool_choice: ToolChoice::None,
             re_ask: None,
+            constrained: false,
             purpose: Purpose::Summary,
             reserved,
         });
         self.out.command(Command::Request {
             target,
             tool_choice: ToolChoice::None,
+            constrained: false,
             max_output_tokens: Some(most),
             reserved,
         });

@@ -35,6 +35,7 @@ fn request<'a>(system: &'a str, messages: &'a [Message]) -> Request<'a> {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     }
 }
 

@@ -23,6 +23,7 @@ const BARE: Request<'_> = Request {
     tool_choice: ToolChoice::Auto,
     max_output_tokens: None,
     stop: &[],
+    form: None,
 };
 
 fn body(request: Request<'_>, peer: Peer<'_>) -> Value {

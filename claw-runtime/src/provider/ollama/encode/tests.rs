@@ -27,6 +27,7 @@ fn request<'a>(system: &'a str, messages: &'a [Message]) -> Request<'a> {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     }
 }
 
@@ -93,6 +94,25 @@ fn options_stand_apart_and_the_window_is_always_set() {
     assert_eq!(
         body(&stopped, servers_own, false)["options"],
         json!({"stop": ["x"]})
+    );
+}
+
+#[test]
+fn a_form_is_the_format() {
+    let messages = [Message::user("Hi")];
+    let asked = Request {
+        form: Some(r#"{"type":"object"}"#),
+        ..request("", &messages)
+    };
+    assert_eq!(
+        body(&asked, PEER, false),
+        json!({
+            "model": "qwen3",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "stream": false,
+            "format": {"type": "object"},
+            "options": {"num_ctx": 8192},
+        })
     );
 }
 

@@ -27,6 +27,7 @@ fn messages(system: &str, messages: &[Message], peer: Peer<'_>) -> Value {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     };
     let body = encode(&request, peer, false);
     let mut body: Value = serde_json::from_slice(&body).expect("a body is JSON");
@@ -275,6 +276,7 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     };
     let bytes = |messages: &[Message]| {
         let mut body = Body {
@@ -398,6 +400,7 @@ proptest! {
                 tool_choice: ToolChoice::Auto,
                 max_output_tokens: (*change == 4).then_some(9),
                 stop: &[],
+                form: (*change == 6).then_some("{}"),
             };
             let fresh = encode(&Request { history: None, ..request }, peer, *change == 5);
             prop_assert_eq!(encode(&request, peer, *change == 5), fresh);
@@ -427,6 +430,7 @@ fn a_request_goes_on_in_the_bytes_of_the_last() {
             tool_choice: ToolChoice::Auto,
             max_output_tokens: None,
             stop: &[],
+            form: None,
         };
         let body = encode(&request, PEER, false);
         let at = body.as_ptr();
@@ -462,6 +466,7 @@ fn tools_and_earlier_calls_are_written_in_the_dialect() {
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
         stop: &[],
+        form: None,
     };
     let body: Value =
         serde_json::from_slice(&encode(&request, PEER, false)).expect("a body is JSON");
@@ -541,6 +546,7 @@ fn fields_that_a_service_refuses_or_needs_follow_its_quirks() {
             tool_choice: ToolChoice::None,
             max_output_tokens: Some(9),
             stop: &["x"],
+            form: None,
         };
         let body = encode(&request, Peer { quirks, ..PEER }, true);
         let mut body: Value = serde_json::from_slice(&body).expect("a body is JSON");
@@ -586,4 +592,35 @@ fn fields_that_a_service_refuses_or_needs_follow_its_quirks() {
     ] {
         assert_eq!(of(name), fields, "{name}");
     }
+}
+
+#[test]
+fn a_form_is_a_strict_json_schema() {
+    let messages = [Message::user("Hi")];
+    let request = Request {
+        model: "m",
+        system: "",
+        messages: &messages,
+        history: None,
+        tools: None,
+        dialect: Dialect::CANONICAL,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        stop: &[],
+        form: Some(r#"{"type":"object"}"#),
+    };
+    let body: Value = serde_json::from_slice(&encode(&request, PEER, true)).expect("JSON");
+    assert_eq!(
+        body,
+        json!({
+            "model": "m",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": true},
+            },
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        })
+    );
 }

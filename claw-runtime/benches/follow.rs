@@ -1,0 +1,390 @@
+//! How well a real model follows the prompt protocol: 100 prompts over 3 and over 12 tools, free, with the ladder, and held
+//! to a form from the start.
+//!
+//! Needs a server with the OpenAI API: `CLAW_FOLLOW_URL=http://127.0.0.1:18181/v1 cargo bench -p claw-runtime --bench follow`.
+//! Without it, it says that it skipped. `CLAW_FOLLOW_MODEL` names the model, `CLAW_FOLLOW_PROMPTS` bounds the prompts.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use claw_runtime::agent::{Agent, Observer};
+use claw_runtime::event::{EndReason, Event, Status};
+use claw_runtime::limits::Limits;
+use claw_runtime::message::{ContentBlock, Message};
+use claw_runtime::provider::{Constrain, OpenAiChat, Protocol};
+use claw_runtime::registry::Toolset;
+use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
+use serde_json::{Value, json};
+
+/// A tool, and what people say when they want it.
+struct Case {
+    name: &'static str,
+    about: &'static str,
+    properties: fn() -> Value,
+    prompts: [&'static str; 8],
+}
+
+const CASES: [Case; 12] = [
+    Case {
+        name: "get_weather",
+        about: "Get the weather forecast for a city.",
+        properties: || json!({"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}}),
+        prompts: [
+            "What is the weather in Paris for 3 days?",
+            "Give me the 5 day forecast for Oslo.",
+            "Will it rain in London tomorrow?",
+            "Weather for New York over the next 7 days.",
+            "Forecast for Tokyo, 2 days.",
+            "How is the weather in Berlin over 4 days?",
+            "I travel to Rome for 6 days. What weather do I get?",
+            "Show the weather of Cairo for 1 day.",
+        ],
+    },
+    Case {
+        name: "search_docs",
+        about: "Search the documentation.",
+        properties: || json!({"query": {"type": "string"}, "limit": {"type": "integer", "minimum": 1}}),
+        prompts: [
+            "Search the docs for linkme, 5 results.",
+            "Find 3 documents about error handling.",
+            "Look up async runtime in the documentation, limit 10.",
+            "Search the documentation for serde, 2 results.",
+            "Find docs about JSON schema, 4 results.",
+            "Search the documentation for static registry, at most 7.",
+            "Look for 1 document about macros.",
+            "Find 6 documents about memory.",
+        ],
+    },
+    Case {
+        name: "add3",
+        about: "Add three numbers.",
+        properties: || json!({"a": {"type": "number"}, "b": {"type": "number"}, "c": {"type": "number"}}),
+        prompts: [
+            "Add 1, 2 and 3.",
+            "What is 10 + 20 + 30.5?",
+            "Sum up 7, 8 and 9.",
+            "Compute the sum of -1, 4 and 2.",
+            "Add the numbers 100, 200 and 300.",
+            "What do 0.1, 0.2 and 0.3 add up to?",
+            "Total of 12, 13 and 14 please.",
+            "Add three numbers: 5, 5, 5.",
+        ],
+    },
+    Case {
+        name: "convert_currency",
+        about: "Convert an amount of money from one currency to another.",
+        properties: || json!({"amount": {"type": "number"}, "from": {"type": "string"}, "to": {"type": "string"}}),
+        prompts: [
+            "Convert 100 dollars to euros.",
+            "How many yen are 20 euros?",
+            "Change 50 pounds into dollars.",
+            "What are 1000 rupees in euros?",
+            "Convert 7.5 francs to kroner.",
+            "How much is 300 yuan in dollars?",
+            "Exchange 80 euros for pounds.",
+            "What is 1 dollar in yen?",
+        ],
+    },
+    Case {
+        name: "set_timer",
+        about: "Start a timer.",
+        properties: || json!({"minutes": {"type": "integer", "minimum": 1}, "label": {"type": "string"}}),
+        prompts: [
+            "Set a timer for 10 minutes for the tea.",
+            "Start a 25 minute timer named work.",
+            "Timer, 3 minutes, eggs.",
+            "Wake me in 20 minutes.",
+            "Set a timer of 45 minutes for the cake.",
+            "Start a timer for 5 minutes, label rest.",
+            "I need a 90 minute timer for the exam.",
+            "Set 1 minute for planking.",
+        ],
+    },
+    Case {
+        name: "translate",
+        about: "Translate a text.",
+        properties: || json!({"text": {"type": "string"}, "to": {"enum": ["de", "en", "es", "fr"], "type": "string"}}),
+        prompts: [
+            "Translate good morning to French.",
+            "How do you say thank you in German? Use the translator.",
+            "Translate where is the station to Spanish.",
+            "Put I am hungry into French.",
+            "Translate guten Abend to English.",
+            "Translate the house is red to Spanish.",
+            "Give me see you tomorrow in German.",
+            "Translate hasta luego to English.",
+        ],
+    },
+    Case {
+        name: "create_note",
+        about: "Write a note down.",
+        properties: || json!({"title": {"type": "string"}, "text": {"type": "string"}}),
+        prompts: [
+            "Note: buy milk.",
+            "Write down that the meeting is at nine.",
+            "Make a note titled Ideas: build a boat.",
+            "Remember that Anna likes tulips.",
+            "Create a note about the broken printer.",
+            "Take a note: the code is in the drawer.",
+            "Write a note named Trip: pack the tent.",
+            "Note down the rent is due on Friday.",
+        ],
+    },
+    Case {
+        name: "list_files",
+        about: "List the files of a folder.",
+        properties: || json!({"folder": {"type": "string"}}),
+        prompts: [
+            "List the files in /tmp.",
+            "What is in the folder src?",
+            "Show me the files of docs.",
+            "Which files are in the home folder?",
+            "List the folder photos.",
+            "What files does tests hold?",
+            "Show the content of the downloads folder.",
+            "List everything in music.",
+        ],
+    },
+    Case {
+        name: "send_message",
+        about: "Send a message to a person.",
+        properties: || json!({"to": {"type": "string"}, "text": {"type": "string"}}),
+        prompts: [
+            "Send Anna a message: I am late.",
+            "Tell Bob by message that lunch is ready.",
+            "Message Carla: happy birthday.",
+            "Send a message to Dan saying yes.",
+            "Text Eva that I will call tonight.",
+            "Write to Finn: the train is cancelled.",
+            "Send Greta the message see you soon.",
+            "Message Hugo that the door is open.",
+        ],
+    },
+    Case {
+        name: "play_music",
+        about: "Play a song or an artist.",
+        properties: || json!({"what": {"type": "string"}, "loud": {"type": "boolean"}}),
+        prompts: [
+            "Play some jazz.",
+            "Play Yesterday by the Beatles, loud.",
+            "I want to hear Mozart, quietly.",
+            "Put on some rock music, loud.",
+            "Play a lullaby, not loud.",
+            "Play Bach.",
+            "Play the song Hello loud.",
+            "Start playing blues, quiet please.",
+        ],
+    },
+    Case {
+        name: "get_time",
+        about: "Get the current time in a city.",
+        properties: || json!({"city": {"type": "string"}}),
+        prompts: [
+            "What time is it in Sydney?",
+            "Current time in Lima, please.",
+            "Tell me the time in Moscow.",
+            "How late is it in Delhi?",
+            "Time in Toronto?",
+            "What is the local time in Seoul?",
+            "Give me the time in Nairobi.",
+            "Is it night in Honolulu? Get the time.",
+        ],
+    },
+    Case {
+        name: "define_word",
+        about: "Look a word up in the dictionary.",
+        properties: || json!({"word": {"type": "string"}}),
+        prompts: [
+            "Define serendipity.",
+            "What does the word obtuse mean?",
+            "Look up ephemeral in the dictionary.",
+            "Give me the definition of liminal.",
+            "Dictionary entry for quixotic.",
+            "What is the meaning of the word lucid?",
+            "Define the word arcane.",
+            "Look up the word sonder.",
+        ],
+    },
+];
+
+/// What needs no tool.
+const CHAT: [&str; 4] = [
+    "Hello, how are you?",
+    "Write one sentence about cats.",
+    "What is the capital of France?",
+    "Tell me a short joke.",
+];
+
+fn toolset(cases: &[Case]) -> Toolset {
+    let tools = cases.iter().map(|case| {
+        let properties = (case.properties)();
+        let required: Vec<_> = properties.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        let schema = json!({
+            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+        });
+        let spec = Spec {
+            effect: Effect::Pure,
+            ..Spec::new(case.name.into(), case.about.into())
+        };
+        Arc::new(Tool::dynamic(spec, schema, Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::text("Done.")) }))))
+    });
+    Toolset::new(tools).expect("tools of different names")
+}
+
+/// 100 prompts, each with the tool it wants. The three-tool list is the first 32 of each, every one asked in four ways.
+fn prompts(cases: &[Case]) -> Vec<(Option<&'static str>, String)> {
+    const WAYS: [&str; 4] = [
+        "{}",
+        "Please: {}",
+        "{} Be quick.",
+        "I have a task for you. {}",
+    ];
+    let ways = if cases.len() == 3 {
+        &WAYS[..]
+    } else {
+        &WAYS[..1]
+    };
+    let wanted = ways.iter().flat_map(|way| {
+        cases.iter().flat_map(move |case| {
+            case.prompts
+                .iter()
+                .map(move |prompt| (Some(case.name), way.replace("{}", prompt)))
+        })
+    });
+    wanted
+        .chain(CHAT.iter().map(|prompt| (None, (*prompt).to_owned())))
+        .collect()
+}
+
+/// What came of all prompts.
+#[derive(Default)]
+struct Tally {
+    prompts: u32,
+    /// Calls that ran, and calls that did not.
+    valid: u32,
+    invalid: u32,
+    /// Prompts whose tool ran, of those that want one.
+    wanted: u32,
+    right: u32,
+    /// Prompts that want no tool and got none.
+    chats: u32,
+    answered: u32,
+    /// Turns that ended in a written outcome, and how many of them because of a failure.
+    clear: u32,
+    failed: u32,
+}
+
+#[derive(Default)]
+struct Calls {
+    names: Vec<(String, String)>,
+    valid: Vec<String>,
+    invalid: u32,
+}
+
+impl Observer for Calls {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Assistant { content, .. } => {
+                for block in content {
+                    if let ContentBlock::ToolCall(call) = block {
+                        self.names.push((call.id.clone(), call.name.clone()));
+                    }
+                }
+            }
+            Event::Outcome { call, status, .. } => match status {
+                Status::Ok => {
+                    let name = self.names.iter().find(|(id, _)| id == call);
+                    self.valid.extend(name.map(|(_, name)| name.clone()));
+                }
+                Status::Refused => {}
+                _ => self.invalid += 1,
+            },
+            _ => {}
+        }
+    }
+}
+
+async fn run(url: &str, model: &str, cases: &[Case], constrain: Constrain, most: usize) -> Tally {
+    let limits = Limits {
+        rounds: 3,
+        attempts: 1,
+        max_output_tokens: Some(200),
+        ..Limits::default()
+    };
+    let provider = OpenAiChat::new("local", url, None).expect("a provider");
+    let agent = Agent::builder()
+        .model(Arc::new(provider), model)
+        .tools(toolset(cases))
+        .protocol(Protocol::Prompt)
+        .constrain(constrain)
+        .limits(limits)
+        .build()
+        .expect("an agent");
+    let mut tally = Tally::default();
+    let all = prompts(cases);
+    let step = all.len().div_ceil(most).max(1);
+    for (at, (want, prompt)) in all.iter().enumerate().step_by(step) {
+        let mut session = agent.session(&at.to_string()).await.expect("a session");
+        let mut calls = Calls::default();
+        let outcome = session
+            .run_observed(Message::user(prompt.as_str()), &mut calls)
+            .await;
+        let outcome = outcome.expect("an outcome");
+        tally.prompts += 1;
+        tally.valid += u32::try_from(calls.valid.len()).unwrap_or(u32::MAX);
+        tally.invalid += calls.invalid;
+        match want {
+            Some(name) => {
+                tally.wanted += 1;
+                tally.right += u32::from(calls.valid.iter().any(|it| it == name));
+            }
+            None => {
+                tally.chats += 1;
+                tally.answered += u32::from(calls.names.is_empty());
+            }
+        }
+        tally.clear += u32::from(!outcome.text.trim().is_empty());
+        tally.failed += u32::from(matches!(outcome.reason, EndReason::Failed { .. }));
+    }
+    tally
+}
+
+fn main() {
+    let Ok(url) = std::env::var("CLAW_FOLLOW_URL") else {
+        println!("follow: skipped, CLAW_FOLLOW_URL names no server");
+        return;
+    };
+    let model =
+        std::env::var("CLAW_FOLLOW_MODEL").unwrap_or_else(|_| "smollm2-135m-instruct".to_owned());
+    let most = std::env::var("CLAW_FOLLOW_PROMPTS")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(100);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    println!(
+        "tools  constrain   calls valid/all  right tool  chat answered  clear outcome  failed  s a prompt"
+    );
+    for tools in [3, 12] {
+        for constrain in [Constrain::Never, Constrain::OnFailure, Constrain::Always] {
+            let start = Instant::now();
+            let tally = runtime.block_on(run(&url, &model, &CASES[..tools], constrain, most));
+            println!(
+                "{tools:>5}  {:10}  {:>7}/{:<7}  {:>5}/{:<4}  {:>6}/{:<6}  {:>6}/{:<6}  {:>6}  {:>6.1}",
+                format!("{constrain:?}"),
+                tally.valid,
+                tally.valid + tally.invalid,
+                tally.right,
+                tally.wanted,
+                tally.answered,
+                tally.chats,
+                tally.clear,
+                tally.prompts,
+                tally.failed,
+                start.elapsed().as_secs_f64() / f64::from(tally.prompts.max(1)),
+            );
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Models under the prompt protocol that are held to a form: from the start, or on the last rung after replies that
+//! cannot be read; and services that refuse a form or do not heed it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+
+use claw_runtime::agent::{Agent, AgentBuilder, Observer};
+use claw_runtime::event::{EndReason, Event, Fact, Status};
+use claw_runtime::message::{ContentBlock, Message, StopReason};
+use claw_runtime::provider::scripted::{Answer, Recorded, says};
+use claw_runtime::provider::{
+    Capabilities, Constrain, FailureClass, ProviderError, Reply, Scripted, Structured,
+};
+use claw_runtime::registry::Toolset;
+use claw_runtime::session::{Append, Barrier, MemoryStore, SessionStore};
+use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
+use serde_json::{Value, json};
+
+const BROKEN: &str = "<tool_call>{\"name\": \"gone\", \"arguments\": {}}</tool_call>";
+const CALL: &str = r#"{"name": "add", "arguments": {"a": 1}}"#;
+const ANSWER: &str = r#"{"answer": "It is 2."}"#;
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        native_tools: false,
+        structured: Structured::Schema,
+        ..Capabilities::FULL
+    }
+}
+
+fn tools() -> Toolset {
+    let spec = Spec {
+        effect: Effect::Pure,
+        ..Spec::new("add".into(), "Adds one.".into())
+    };
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let run: claw_runtime::tool::Handler =
+        Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::text("2")) }));
+    Toolset::new([Arc::new(Tool::dynamic(spec, schema, run))]).unwrap()
+}
+
+fn agent(model: &Arc<Scripted>) -> AgentBuilder {
+    Agent::builder().model(model.clone(), "weak").tools(tools())
+}
+
+fn scripted(answers: impl IntoIterator<Item = Answer>) -> Arc<Scripted> {
+    Arc::new(Scripted::new(answers).declare(capabilities()))
+}
+
+fn refuses(class: FailureClass, message: &str) -> Answer {
+    ProviderError::new(class, message).into()
+}
+
+fn cut(text: &str) -> Answer {
+    Answer::from(Reply {
+        content: vec![ContentBlock::text(text)],
+        cut_calls: Vec::new(),
+        stop: StopReason::Length,
+        usage: None,
+    })
+}
+
+#[derive(Default)]
+struct Seen(Vec<Event>);
+
+impl Observer for Seen {
+    fn event(&mut self, event: &Event) {
+        self.0.push(event.clone());
+    }
+}
+
+impl Seen {
+    fn learnt(&self) -> usize {
+        let is_learnt = |event: &&Event| {
+            matches!(
+                event,
+                Event::Learnt {
+                    fact: Fact::NoForms,
+                    ..
+                }
+            )
+        };
+        self.0.iter().filter(is_learnt).count()
+    }
+
+    /// Whether each request was held to the form, as the journal says.
+    fn constrained(&self) -> Vec<bool> {
+        let of = |event: &Event| match event {
+            Event::ModelRequest { constrained, .. } => Some(*constrained),
+            _ => None,
+        };
+        self.0.iter().filter_map(of).collect()
+    }
+}
+
+/// Runs one turn. Returns its end, what was journaled and what was asked.
+async fn turn(
+    model: &Arc<Scripted>,
+    agent: AgentBuilder,
+) -> (claw_runtime::event::TurnOutcome, Seen, Vec<Recorded>) {
+    let agent = agent.build().unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    let mut seen = Seen::default();
+    let outcome = session
+        .run_observed(Message::user("What is 1 + 1?"), &mut seen)
+        .await
+        .unwrap();
+    (outcome, seen, model.requests())
+}
+
+fn forms(requests: &[Recorded]) -> Vec<bool> {
+    let has_form = |request: &Recorded| request.form.is_some();
+    requests.iter().map(has_form).collect()
+}
+
+fn last_said(request: &Recorded) -> String {
+    request.messages.last().unwrap().text()
+}
+
+#[tokio::test]
+async fn the_last_re_ask_is_held_to_the_form() {
+    let model = scripted([says(BROKEN), says(BROKEN), says(CALL), says("It is 2.")]);
+    let (outcome, seen, requests) = turn(&model, agent(&model)).await;
+    assert_eq!(outcome.reason, EndReason::Answered);
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [false, false, true, false]);
+    assert_eq!(seen.constrained(), [false, false, true, false]);
+    assert_eq!(seen.learnt(), 0);
+    let ran = |event: &Event| {
+        matches!(
+            event,
+            Event::Outcome {
+                status: Status::Ok,
+                ..
+            }
+        )
+    };
+    assert!(seen.0.iter().any(ran));
+    // The prompt stays, for caches; the re-ask tells of the form.
+    assert!(requests.iter().all(|it| it.system == requests[0].system));
+    assert!(!last_said(&requests[1]).contains("\"answer\""));
+    assert!(last_said(&requests[2]).contains("\"answer\""));
+    assert_eq!(requests[1].stop, ["<tool_response>"]);
+    assert_eq!(requests[2].stop, [""; 0]);
+    let form: Value = serde_json::from_str(requests[2].form.as_deref().unwrap()).unwrap();
+    assert_eq!(
+        form["oneOf"][0]["properties"]["name"],
+        json!({"const": "add"})
+    );
+}
+
+#[tokio::test]
+async fn after_the_last_rung_the_turn_wraps_up() {
+    let model = scripted([
+        says(BROKEN),
+        says(BROKEN),
+        says(r#"{"answer": ""}"#),
+        says("I could not."),
+    ]);
+    let (outcome, _, requests) = turn(&model, agent(&model)).await;
+    assert_eq!(forms(&requests), [false, false, true, false]);
+    let EndReason::Failed { class, .. } = outcome.reason else {
+        panic!("{:?}", outcome.reason);
+    };
+    assert_eq!(class, FailureClass::MalformedCall);
+    assert_eq!(outcome.text, "I could not.");
+}
+
+#[tokio::test]
+async fn a_weak_model_is_held_to_the_form_from_the_start() {
+    let model = scripted([says(CALL), says(ANSWER)]);
+    let (outcome, seen, requests) = turn(&model, agent(&model).constrain(Constrain::Always)).await;
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [true, true]);
+    assert_eq!(seen.constrained(), [true, true]);
+    assert!(requests[0].system.contains("To answer: {\"answer\":"));
+    assert!(requests[0].system.contains("add("));
+    assert!(!requests[0].system.contains("<tool_call>"));
+}
+
+#[tokio::test]
+async fn the_wrap_up_is_free() {
+    let model = scripted([says(CALL), says("It was 2.")]);
+    let limits = claw_runtime::limits::Limits {
+        rounds: 1,
+        ..Default::default()
+    };
+    let builder = agent(&model).constrain(Constrain::Always).limits(limits);
+    let (outcome, _, requests) = turn(&model, builder).await;
+    assert_eq!(forms(&requests), [true, false]);
+    assert_eq!(outcome.text, "It was 2.");
+}
+
+#[tokio::test]
+async fn nobody_is_held_who_cannot_be_or_is_not_to_be() {
+    let says_so = |structured, reasoning| Capabilities {
+        structured,
+        reasoning,
+        ..capabilities()
+    };
+    let cases = [
+        (says_so(Structured::Object, false), Constrain::Always),
+        (says_so(Structured::Schema, true), Constrain::Always),
+        (says_so(Structured::Grammar, false), Constrain::Never),
+        (
+            Capabilities {
+                native_tools: true,
+                ..capabilities()
+            },
+            Constrain::Always,
+        ),
+    ];
+    for (capabilities, constrain) in cases {
+        let model = Arc::new(Scripted::new([says("2.")]).declare(capabilities));
+        let (_, seen, requests) = turn(&model, agent(&model).constrain(constrain)).await;
+        assert_eq!(forms(&requests), [false], "{capabilities:?}");
+        assert_eq!(seen.learnt(), 0);
+    }
+    let declared = Capabilities {
+        constrain: Constrain::Always,
+        ..capabilities()
+    };
+    let model = Arc::new(Scripted::new([says(ANSWER)]).declare(declared));
+    let (_, _, requests) = turn(&model, agent(&model)).await;
+    assert_eq!(forms(&requests), [true]);
+}
+
+#[tokio::test]
+async fn a_refused_form_is_not_sent_again() {
+    let refusals = [
+        (
+            FailureClass::BadRequest,
+            "Unrecognized request argument: response_format",
+        ),
+        (FailureClass::Overloaded, "failed to parse grammar"),
+    ];
+    for (class, message) in refusals {
+        let model = scripted([refuses(class, message), says("It is 2."), says("Still.")]);
+        let agent = agent(&model).constrain(Constrain::Always).build().unwrap();
+        let mut session = agent.session("s").await.unwrap();
+        let mut seen = Seen::default();
+        let outcome = session
+            .run_observed(Message::user("1 + 1?"), &mut seen)
+            .await
+            .unwrap();
+        assert_eq!(outcome.text, "It is 2.");
+        session
+            .run_observed(Message::user("And now?"), &mut seen)
+            .await
+            .unwrap();
+        let requests = model.requests();
+        assert_eq!(forms(&requests), [true, false, false]);
+        assert!(requests[1].system.contains("<tool_call>"));
+        assert_eq!(seen.learnt(), 1);
+    }
+}
+
+#[tokio::test]
+async fn another_refusal_ends_the_turn_as_ever() {
+    let model = scripted([refuses(FailureClass::BadRequest, "bad field")]);
+    let (outcome, seen, requests) = turn(&model, agent(&model).constrain(Constrain::Always)).await;
+    assert!(matches!(outcome.reason, EndReason::Failed { .. }));
+    assert_eq!((requests.len(), seen.learnt()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_form_that_is_not_heeded_is_not_sent_again() {
+    // Its words are no answer to rely on; it is asked again in a way it may follow.
+    let model = scripted([says("Sure! I will add."), says("It is 2.")]);
+    let (outcome, seen, requests) = turn(&model, agent(&model).constrain(Constrain::Always)).await;
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [true, false]);
+    assert_eq!(seen.learnt(), 1);
+    // A call that can be read all the same is run.
+    let tagged = format!("<tool_call>{CALL}</tool_call>");
+    let model = scripted([says(tagged), says("It is 2.")]);
+    let (outcome, seen, requests) = turn(&model, agent(&model).constrain(Constrain::Always)).await;
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [true, false]);
+    assert_eq!(seen.learnt(), 1);
+}
+
+#[tokio::test]
+async fn the_rung_after_one_that_is_not_heeded_is_free() {
+    let model = scripted([
+        says(BROKEN),
+        says(BROKEN),
+        says("Well."),
+        says(format!("<tool_call>{CALL}</tool_call>")),
+        says("It is 2."),
+    ]);
+    let (outcome, seen, requests) = turn(&model, agent(&model)).await;
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [false, false, true, false, false]);
+    assert_eq!(last_said(&requests[3]), last_said(&requests[1]));
+    assert_eq!(seen.learnt(), 1);
+}
+
+#[tokio::test]
+async fn a_model_that_reasons_in_its_text_keeps_its_reasoning() {
+    let thinks = format!("<think>Which tool?</think>{BROKEN}");
+    let model = scripted([says(BROKEN), says(thinks), says("It is 2.")]);
+    let (outcome, seen, requests) = turn(&model, agent(&model)).await;
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [false, false, false]);
+    assert_eq!(seen.learnt(), 1);
+}
+
+#[tokio::test]
+async fn a_cut_reply_in_the_form_is_a_fault_and_runs_nothing() {
+    for whole in [CALL, ANSWER] {
+        for end in 1..whole.len() {
+            let model = scripted([cut(&whole[..end]), says(ANSWER)]);
+            let builder = agent(&model).constrain(Constrain::Always);
+            let (outcome, seen, requests) = turn(&model, builder).await;
+            assert_eq!(outcome.text, "It is 2.");
+            assert_eq!(forms(&requests), [true, true], "{}", &whole[..end]);
+            assert!(last_said(&requests[1]).contains("ends before its JSON object does"));
+            assert_eq!(seen.learnt(), 0);
+            let ran = |event: &Event| matches!(event, Event::Intent { .. });
+            assert!(!seen.0.iter().any(ran));
+        }
+    }
+}
+
+/// A process that ends anywhere on the ladder: the next one goes on at the same rung.
+#[tokio::test]
+async fn a_turn_resumes_on_its_rung() {
+    let script = || [says(BROKEN), says(BROKEN), says(CALL), says("It is 2.")];
+    let model = scripted(script());
+    let (_, seen, whole) = turn(&model, agent(&model)).await;
+    let events = seen.0;
+    let asks = |event: &&Event| matches!(event, Event::ModelRequest { .. });
+    let ends: Vec<_> = (1..events.len())
+        .filter(|end| asks(&&events[*end - 1]))
+        .collect();
+    assert_eq!(ends.len(), 4);
+    for (nth, end) in ends.into_iter().enumerate() {
+        let store = Arc::new(MemoryStore::new());
+        let lease = store.open("s").await.unwrap();
+        let append = Append {
+            after: 0,
+            events: &events[..end],
+            barrier: Barrier::Buffered,
+            taken: &[],
+        };
+        store.append(&lease, append).await.unwrap();
+        store.close(lease).await.unwrap();
+        let rest = Arc::new(Scripted::new(script().into_iter().skip(nth)).declare(capabilities()));
+        let agent = agent(&rest).store(store).build().unwrap();
+        let mut session = agent.session("s").await.unwrap();
+        let outcome = session.resume(&mut ()).await.unwrap();
+        assert_eq!(outcome.unwrap().text, "It is 2.");
+        let asked = rest.requests();
+        assert_eq!(forms(&asked), forms(&whole[nth..]), "{nth}");
+        assert_eq!(last_said(&asked[0]), last_said(&whole[nth]), "{nth}");
+    }
+}
