@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::service::{Service, claw};
+use crate::service::{Service, claw, fails};
 use crate::{code, err, out};
 
 /// Runs `models` in a folder with these settings.
@@ -64,6 +64,39 @@ openai:n           native  schema            1000
     let capabilities = &found[0]["capabilities"];
     assert_eq!(capabilities["structured"], "schema");
     assert_eq!(capabilities["window"], 1000);
+}
+
+#[test]
+fn a_dialect_that_was_refused_is_told() {
+    let refusal = "Unknown name \"parametersJsonSchema\" at 'tools[0].function_declarations[0]': Cannot find field.";
+    let service = Service::start([fails(400, refusal), fails(400, refusal)]);
+    let folder = tempdir().unwrap();
+    let settings = format!(
+        "model = \"old:m\"\n[providers.old]\nformat = \"gemini\"\nbase_url = \"{}\"\nmodels = [\"m\"]",
+        service.url
+    );
+    fs::write(folder.path().join("claw.toml"), settings).unwrap();
+    let claw = |args: &[&str]| {
+        let mut command = claw(folder.path());
+        command.args(args).args(["--config", "claw.toml"]);
+        command.output().unwrap()
+    };
+    let failed = claw(&["run", "hi"]);
+    assert_eq!(code(&failed), Some(4), "{}", err(&failed));
+    assert_eq!(service.requests().len(), 2, "asked again in the other form");
+    assert!(err(&failed).contains(refusal), "{}", err(&failed));
+    assert!(err(&failed).contains("hint: "), "{}", err(&failed));
+    let listed = claw(&["models", "--json"]);
+    let found = &lines(&listed)[0];
+    assert_eq!(
+        (&found["dialect"], &found["refused_dialect"]),
+        (&json!("gemini-parameters"), &json!("gemini"))
+    );
+    let table = out(&claw(&["models"]));
+    assert!(
+        table.contains("native, gemini-parameters schemas (learnt)"),
+        "{table}"
+    );
 }
 
 #[test]

@@ -175,7 +175,10 @@ impl Decoder {
                 self.take(event, sink);
             }),
             Body::Lines(line) => {
-                self.take(line_event(&String::from_utf8_lossy(&line)), sink);
+                let line = String::from_utf8_lossy(&line);
+                if !self.take(line_event(&line), sink) && is_document(&line) {
+                    self.no_document();
+                }
             }
             Body::Whole(body) => self.whole(&body, sink),
         }
@@ -259,11 +262,15 @@ impl Decoder {
     /// Takes one event of a stream.
     fn event(&mut self, event: sse::Event<'_>, sink: &mut dyn DeltaSink) {
         if !self.take(event, sink) && !self.draft.has_stopped() {
-            self.draft.fail(ProviderError::new(
-                FailureClass::BadResponse,
-                format!("a stream event is no JSON of {}", self.format.name()),
-            ));
+            self.no_document();
         }
+    }
+
+    fn no_document(&mut self) {
+        self.draft.fail(ProviderError::new(
+            FailureClass::BadResponse,
+            format!("a stream event is no JSON of {}", self.format.name()),
+        ));
     }
 
     fn take(&mut self, event: sse::Event<'_>, sink: &mut dyn DeltaSink) -> bool {

@@ -342,7 +342,7 @@ fn refuses_schema(text: &str) -> bool {
         "output_config",
         "output_format",
     ]);
-    !of_the_reply && (has(&SCHEMA) || (has(&TOOLS) && has(&SCHEMA_OF_ONE)))
+    !of_the_reply && (has(&SCHEMA) || (names_one_tool(text) && has(&SCHEMA_OF_ONE)))
 }
 
 /// Words of a tool's schema that services say of nothing else.
@@ -368,9 +368,6 @@ const SCHEMA: [&str; 17] = [
     "functiondeclaration `parameters",
     "too many states for serving",
 ];
-
-/// Ways to name one tool of a request: `tools[0].function`, `tools.0.custom`, `["body","tools",0,"function"]`.
-const TOOLS: [&str; 4] = ["tools[", "tools.", "\"tools\",", "'tools',"];
 
 /// Names of what holds or rules a tool's schema, within a path.
 const SCHEMA_OF_ONE: [&str; 6] = [
@@ -415,9 +412,6 @@ fn refuses_tools(text: &str) -> bool {
     ]);
     let of_a_part = has(&[
         "schema",
-        "tools[",
-        "tools.0",
-        "tools.1",
         ".parameters",
         "'parameters'",
         "`parameters`",
@@ -428,7 +422,21 @@ fn refuses_tools(text: &str) -> bool {
         "tool choice",
         "response_format",
     ]);
-    of_tools && refused && !of_a_part
+    of_tools && refused && !of_a_part && !names_one_tool(text)
+}
+
+/// Tells whether there is a path into the tools of a request: `tools[0].function`, `tools.0.custom`, `"tools",0,"function"`.
+fn names_one_tool(text: &str) -> bool {
+    text.match_indices("tools").any(|(at, word)| {
+        let rest = &text[at + word.len()..];
+        let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
+        let index = rest.strip_prefix(',').map(str::trim_start);
+        index.is_some_and(|index| index.starts_with(|c: char| c.is_ascii_digit()))
+            || rest.starts_with('[')
+            || rest
+                .strip_prefix('.')
+                .is_some_and(|path| path.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    })
 }
 
 #[cfg(test)]

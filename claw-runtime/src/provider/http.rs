@@ -35,6 +35,8 @@ impl Default for Timeouts {
 const AFTER_STOP: Duration = Duration::from_secs(3);
 /// How long the end of a finished answer is waited for, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_millis(20);
+/// How much of it is read, in bytes; a service that sends more than that has not finished.
+const MOST_DRAINED: usize = 64 << 10;
 
 /// Returns a client for `base`: redirects off, HTTP/1.1, connections kept for five minutes.
 pub(crate) fn client(base: &Url, timeouts: &Timeouts) -> Result<Client, ProviderError> {
@@ -96,8 +98,12 @@ pub(crate) async fn read(
         };
         let progress = feed(&bytes);
         if progress.done {
-            let end = Instant::now() + DRAIN;
-            while let Ok(Ok(Some(_))) = timeout_at(end, response.chunk()).await {}
+            let (end, mut drained) = (Instant::now() + DRAIN, 0);
+            while drained < MOST_DRAINED
+                && let Ok(Ok(Some(rest))) = timeout_at(end, response.chunk()).await
+            {
+                drained += rest.len();
+            }
             return Ok(());
         }
         if progress.content {

@@ -448,7 +448,7 @@ impl Turn {
         let Some(laxer) = dialect.and_then(Dialect::laxer) else {
             return false;
         };
-        if target.protocol != Protocol::Native {
+        if target.protocol != Protocol::Native || self.setup.tools.is_empty() {
             return false;
         }
         let target = Arc::make_mut(target);

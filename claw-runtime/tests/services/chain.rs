@@ -122,7 +122,7 @@ async fn what_may_pass_is_tried_four_times_and_then_the_next_model_is_asked() {
             );
             check_pauses(&about, fault, &seen.failures);
             let pauses = seen.failures.iter().filter_map(|it| it.1).sum::<u64>() / 1_000;
-            let expected = 4 * fault.takes + pauses;
+            let expected = 4 * (fault.takes)(format) + pauses;
             assert!(
                 (expected..=expected + 1).contains(&took.as_secs()),
                 "{about}: {took:?}"

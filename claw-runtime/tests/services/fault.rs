@@ -13,8 +13,8 @@ pub(crate) struct Fault {
     pub(crate) class: FailureClass,
     /// Seconds that the service asks to wait.
     pub(crate) asks: Option<u64>,
-    /// Seconds until the fault is known.
-    pub(crate) takes: u64,
+    /// Seconds until the fault is known, where it is not known at once.
+    pub(crate) takes: fn(&Format) -> u64,
     /// Whether `Hello` was said before.
     pub(crate) said: bool,
 }
@@ -24,7 +24,7 @@ const NONE: Fault = Fault {
     acts: |_, _| Vec::new(),
     class: Network,
     asks: None,
-    takes: 0,
+    takes: |_| 0,
     said: false,
 };
 
@@ -174,7 +174,7 @@ pub(crate) const FAULTS: [Fault; 32] = [
         name: "silent",
         acts: |_, _| vec![Act::Drip(Vec::new(), 60_000)],
         class: Stalled,
-        takes: 300,
+        takes: |_| 300,
         ..NONE
     },
     Fault {
@@ -185,14 +185,14 @@ pub(crate) const FAULTS: [Fault; 32] = [
             acts
         },
         class: Stalled,
-        takes: 300,
+        takes: |_| 300,
         ..NONE
     },
     Fault {
         name: "stalled with keep-alives in the middle",
         acts: |it, _| then(it, Act::Drip(chunk(it.keep_alive), 5_000)),
         class: Stalled,
-        takes: 35,
+        takes: |it| it.patience,
         said: true,
         ..NONE
     },

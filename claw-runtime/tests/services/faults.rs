@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use claw_runtime::dialect::Dialect;
-use claw_runtime::message::{ContentBlock, Message};
+use claw_runtime::message::{ContentBlock, Message, text_of};
 use claw_runtime::provider::{
     Delta, DeltaSink, FailureClass, Provider, ProviderError, Reply, Request, ToolChoice,
 };
@@ -47,6 +47,8 @@ async fn ask(provider: &dyn Provider) -> (Result<Reply, ProviderError>, String) 
 #[tokio::test(start_paused = true)]
 async fn every_fault_is_read_alike_in_every_format() {
     let elsewhere = Server::start([]).await;
+    // Every difference is told at once.
+    let mut differ = Vec::new();
     for format in &FORMATS {
         for fault in &FAULTS {
             let about = format!("{}: {}", format.name, fault.name);
@@ -54,19 +56,21 @@ async fn every_fault_is_read_alike_in_every_format() {
             let provider = format.connect("p", &server);
             let began = Instant::now();
             let (answer, shown) = ask(&*provider).await;
-            let error = answer.expect_err(&about);
+            let Err(error) = answer else {
+                differ.push(format!("{about}: {answer:?}"));
+                continue;
+            };
             let about = format!("{about}: {error}");
-            assert_eq!(error.class, fault.class, "{about}");
-            let asks = fault.asks.map(Duration::from_secs);
-            assert_eq!(error.retry_after, asks, "{about}");
-            assert_eq!(began.elapsed().as_secs(), fault.takes, "{about}");
+            let found = (error.class, error.retry_after, began.elapsed().as_secs());
+            let expected = (
+                fault.class,
+                fault.asks.map(Duration::from_secs),
+                (fault.takes)(format),
+            );
             let said = if fault.said { "Hello" } else { "" };
-            let partial: Vec<_> = fault
-                .said
-                .then(|| ContentBlock::text("Hello"))
-                .into_iter()
-                .collect();
-            assert_eq!((&*shown, error.partial), (said, partial), "{about}");
+            if found != expected || text_of(&error.partial) != said || shown != said {
+                differ.push(format!("{about}: {found:?}, {:?}", error.partial));
+            }
             let written = &error.message;
             assert!(!written.is_empty() && written.len() < 1_000, "{about}");
             let address = server.base.trim_start_matches("http://");
@@ -77,6 +81,7 @@ async fn every_fault_is_read_alike_in_every_format() {
             assert_eq!(server.received().len(), 1, "{about}: a provider asks once");
         }
     }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
     assert_eq!(elsewhere.connections().0, 0, "redirects are not followed");
 }
 

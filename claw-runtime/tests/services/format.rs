@@ -16,6 +16,8 @@ pub(crate) const KEY: &str = "key-1234567890";
 pub(crate) struct Format {
     pub(crate) name: &'static str,
     connect: fn(&str, &Server) -> Arc<dyn Provider>,
+    /// Seconds that the service may think between pieces of content.
+    pub(crate) patience: u64,
     /// The beginning of a stream that says this text.
     pub(crate) text: fn(&str) -> String,
     /// The end of such a stream.
@@ -97,6 +99,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "openai_chat",
         connect: |name, server| Arc::new(OpenAiChat::new(name, &server.base, key()).unwrap()),
+        patience: 35,
         text: openai_text,
         end: OPENAI_END,
         keep_alive: ": ping\n\n",
@@ -106,6 +109,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "azure",
         connect: |name, server| Arc::new(Azure::new(name, root(server), key()).unwrap()),
+        patience: 35,
         text: openai_text,
         end: OPENAI_END,
         keep_alive: ": ping\n\n",
@@ -115,6 +119,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "openai_responses",
         connect: |name, server| Arc::new(OpenAiResponses::new(name, &server.base, key()).unwrap()),
+        patience: 300,
         text: |text| {
             named(&json!({"type": "response.output_text.delta", "output_index": 0, "delta": text}))
         },
@@ -132,6 +137,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "anthropic",
         connect: |name, server| Arc::new(Anthropic::new(name, root(server), key()).unwrap()),
+        patience: 120,
         text: |text| {
             let start = json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [],
                 "usage": {"input_tokens": 3, "output_tokens": 1}}});
@@ -154,6 +160,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "gemini",
         connect: |name, server| Arc::new(Gemini::new(name, &server.base, key()).unwrap()),
+        patience: 35,
         text: |text| {
             event(
                 &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}),
@@ -170,6 +177,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "ollama",
         connect: |name, server| Arc::new(Ollama::new(name, root(server), None).unwrap()),
+        patience: 35,
         text: |text| {
             let message = json!({"role": "assistant", "content": text});
             format!(
@@ -188,6 +196,7 @@ pub(crate) const FORMATS: [Format; 7] = [
     Format {
         name: "dashscope",
         connect: |name, server| Arc::new(DashScope::new(name, root(server), key()).unwrap()),
+        patience: 35,
         text: |text| {
             let message = json!({"role": "assistant", "content": text});
             let choices = json!([{"message": message, "finish_reason": "null"}]);

@@ -65,6 +65,8 @@ impl Server {
             async move {
                 let mut open = tokio::task::JoinSet::new();
                 while let Ok((stream, _)) = listener.accept().await {
+                    // Else a second small piece waits until the client has acknowledged the first.
+                    let _ = stream.set_nodelay(true);
                     let (received, left) = (received.clone(), left.clone());
                     let (answers, flooded) = (answers.clone(), flooded.clone());
                     left.lock().unwrap().0 += 1;

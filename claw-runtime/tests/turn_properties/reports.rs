@@ -426,6 +426,69 @@ fn a_model_without_tools_is_asked_in_prose_and_that_is_kept() {
 }
 
 #[test]
+fn a_refused_schema_goes_in_the_laxer_dialect_and_that_is_kept() {
+    let dialects = |ran: &Ran| -> Vec<String> {
+        let targets = ran.requests.iter().map(|(target, ..)| target);
+        targets
+            .map(|it| format!("{} {}", it.provider, it.dialect))
+            .collect()
+    };
+    let refused = Fact::SchemaRefused {
+        dialect: "openai-strict".to_owned(),
+    };
+    let mut world = World::new([fails(FailureClass::SchemaRefused), says("Hello.")]);
+    world.limits.attempts = 1;
+    let ran = start(&world);
+    assert_eq!(ran.outcome.text, "Hello.");
+    assert_eq!(
+        dialects(&ran),
+        ["provider0 openai-strict", "provider0 openai"]
+    );
+    assert!(ran.view.has_learnt("provider0", "model", refused.clone()));
+    assert!(!ran.view.has_learnt("provider1", "model", refused));
+
+    // The next model has a dialect of its own.
+    let mut world = World::new([
+        fails(FailureClass::SchemaRefused),
+        fails(FailureClass::SchemaRefused),
+        says("Hello."),
+    ]);
+    world.targets = 2;
+    let ran = start(&world);
+    assert_eq!(ran.outcome.text, "Hello.");
+    assert_eq!(
+        dialects(&ran),
+        [
+            "provider0 openai-strict",
+            "provider0 openai",
+            "provider1 openai-strict"
+        ]
+    );
+    assert!(ran.waits.is_empty());
+
+    let ran = start(&World::new([fails(FailureClass::SchemaRefused)]));
+    assert_eq!(
+        (failure(&ran), ran.requests.len()),
+        (FailureClass::SchemaRefused, 2)
+    );
+}
+
+#[test]
+fn a_model_that_spoke_is_not_asked_the_same_in_another_form() {
+    for class in [FailureClass::ToolsUnsupported, FailureClass::SchemaRefused] {
+        let broken = Act::Fail {
+            error: ProviderError {
+                partial: vec![ContentBlock::text("The answer ")],
+                ..ProviderError::new(class, "no")
+            },
+            shown: true,
+        };
+        let ran = start(&World::new([broken, says("is 42.")]));
+        assert_eq!((failure(&ran), ran.requests.len()), (class, 1));
+    }
+}
+
+#[test]
 fn an_unknown_tool_names_the_nearest() {
     let ran = start(&World::new([
         calls(&[("Look", "{}"), ("delete_everything", "{}")]),

@@ -125,6 +125,16 @@ fn words_and_status_decide_the_class() {
             ToolsUnsupported,
         ),
         (
+            Some(422),
+            "unsupported parameters: 'tools', 'seed'",
+            ToolsUnsupported,
+        ),
+        (
+            Some(422),
+            "[{\"loc\":[\"body\",\"tools\"],\"msg\":\"extra inputs are not permitted\"}]",
+            ToolsUnsupported,
+        ),
+        (
             Some(400),
             "this model does not support function calling",
             ToolsUnsupported,
@@ -216,6 +226,104 @@ fn words_and_status_decide_the_class() {
     ];
     for (status, text, class) in cases {
         assert_eq!(classify(status, text), class, "{status:?} {text}");
+    }
+}
+
+#[test]
+fn a_refused_schema_is_told_from_other_faults_of_a_tool() {
+    use FailureClass::*;
+    let openai = |param: &str, code: &str, message: &str| json!({"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}});
+    let said = |message: &str| openai("", "", message);
+    let pydantic = |loc: serde_json::Value| json!({"detail": [{"type": "extra_forbidden", "loc": loc, "msg": "Extra inputs are not permitted"}]});
+    let refused = [
+        openai(
+            "tools[0].function.parameters",
+            "invalid_function_parameters",
+            "Invalid schema for function 'f': schema must be a JSON Schema of 'type: \"object\"'.",
+        ),
+        openai(
+            "tools[12].strict",
+            "unknown_parameter",
+            "Unknown parameter.",
+        ),
+        said("Unrecognized request argument supplied: strict"),
+        said(
+            "invalid JSON schema for tool f, tools[0].function.parameters: `/properties/a`: bad type",
+        ),
+        said(
+            "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema",
+        ),
+        said("tools.0.custom.strict: Extra inputs are not permitted"),
+        said(
+            "tools.3.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12",
+        ),
+        said("Schema is too complex for compilation."),
+        said("This model does not support strict tools."),
+        said(
+            "Invalid JSON payload received. Unknown name \"const\" at \
+              'tools[0].function_declarations[0].parameters.properties[0].value': Cannot find field.",
+        ),
+        said(
+            "* GenerateContentRequest.tools[0].function_declarations[0].parameters.properties[a].items: missing field.",
+        ),
+        said("The specified schema produces a constraint that has too many states for serving."),
+        pydantic(json!(["body", "tools", 0, "function", "strict"])),
+        pydantic(json!([
+            "body",
+            "tools",
+            0,
+            "function",
+            "parameters",
+            "type"
+        ])),
+    ];
+    for body in refused {
+        for status in [400, 422] {
+            let error = Complaint::in_body(&body).unwrap().into_error(status);
+            assert_eq!(error.class, SchemaRefused, "{body}");
+        }
+        // What a service says of a request is only said with these.
+        let error = Complaint::in_body(&body).unwrap().into_error(500);
+        assert_ne!(error.class, SchemaRefused, "{body}");
+    }
+    let others = [
+        openai(
+            "tools[0].function.name",
+            "invalid_value",
+            "Invalid 'tools[0].function.name': string too long.",
+        ),
+        openai(
+            "tools",
+            "array_above_max_length",
+            "Invalid 'tools': array too long.",
+        ),
+        openai(
+            "response_format",
+            "",
+            "Invalid schema for response_format 'x': 'a' is not permitted.",
+        ),
+        openai(
+            "text.format.schema",
+            "invalid_json_schema",
+            "Invalid schema for function of text.format.",
+        ),
+        openai(
+            "tool_choice",
+            "",
+            "Tool choice 'f' not found in 'tools' parameter.",
+        ),
+        said("tools.12.custom.type: 'x' is not supported."),
+        said("tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"),
+        said("output_config.format.schema: Schema is too complex for compilation."),
+        said("Unsupported parameter: 'parallel_tool_calls'"),
+        said("Invalid parameter: messages with role 'tool' must follow 'tool_calls'"),
+        said("messages.1.content.0.tool_use.input: Input should be a valid dictionary"),
+        said("Invalid value at 'generation_config.response_json_schema'"),
+        pydantic(json!(["body", "tools", 0, "function", "name"])),
+    ];
+    for body in others {
+        let error = Complaint::in_body(&body).unwrap().into_error(400);
+        assert_eq!(error.class, BadRequest, "{body}");
     }
 }
 

@@ -15,6 +15,8 @@ use crate::provider::lenient::{few, number, text};
 pub(super) struct Chunks {
     /// How many calls there are. Every one is sent once and whole, under an index that may be that of another.
     calls: u64,
+    /// Whether a line was one of an answer.
+    is_answer: bool,
 }
 
 #[derive(Deserialize)]
@@ -82,8 +84,10 @@ impl Format for Chunks {
             return true;
         }
         if chunk.message.is_none() && chunk.done.is_none() {
-            return draft.complain(json, whole) || !whole;
+            // A line of a kind this version does not know is skipped; one that an answer begins with is none.
+            return draft.complain(json, whole) || (self.is_answer && !whole);
         }
+        self.is_answer = true;
         if let Some(said) = chunk.message {
             draft.reasoning(&text(said.thinking), sink);
             draft.text(&text(said.content), sink);
