@@ -97,7 +97,7 @@ fn a_panic_is_one_line_and_the_turn_goes_on() {
             err,
             format!(
                 "▸ {tool}()\na tool panicked; `--log error` tells where, `RUST_BACKTRACE=1` all\n\
-                 ✗ {tool}: `{tool}` failed: it panicked\n"
+                 ✗ {tool}: `{tool}` failed: it panicked⏎Note: no data was obtained.\n"
             )
         );
     }

@@ -176,6 +176,8 @@ impl Caller {
             inner.limits.rounds = inner.limits.rounds.min(rounds);
         }
         inner.limits.depth = most;
+        // Its tools are others.
+        inner.prompt_tokens = Arc::default();
         inner.store = caller.store.clone();
         inner.spending.shared = caller.spending.shared.clone();
         inner.abandoned = caller.abandoned.clone();

@@ -4,8 +4,10 @@
 //! one on a part of its own, or on a thought, as that part.
 
 use serde::Deserialize;
+#[cfg(feature = "http")]
+use serde_json::Value;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::message::{StopReason, Usage};
 use crate::provider::calls::{Arguments, CallPiece};
@@ -249,6 +251,7 @@ fn read_usage(raw: &RawValue) -> Option<Usage> {
 }
 
 /// Returns the ids of the models that answer, from the list of all.
+#[cfg(feature = "http")]
 pub(super) fn model_ids(body: &Value) -> Option<Vec<String>> {
     let list = body.get("models")?.as_array()?;
     let answers = |model: &&Value| match &model["supportedGenerationMethods"] {
