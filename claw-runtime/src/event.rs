@@ -283,12 +283,17 @@ impl Event {
 }
 
 /// What can be learnt about an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fact {
     /// The model refuses tool definitions; calls go through the prompt protocol.
     NoNativeTools,
+    /// The service refuses a tool's schema in a dialect; tools go in the next laxer one.
+    SchemaRefused {
+        /// The [dialect](crate::dialect)'s name.
+        dialect: String,
+    },
     /// The model is not held to a form: its service refuses one or does not heed it, or it reasons within its text.
     NoForms,
     /// The model reads at most so many tokens, prompt and answer together. The fact learnt last counts.

@@ -103,8 +103,9 @@ impl Limits {
     /// Returns the most model requests one turn can make, per model of the chain.
     ///
     /// Each round asks once and again after a faulty or empty reply, each time with every attempt; a turn may repeat
-    /// one request when a model turns out to take no tools and one when it heeds no form, and wraps up with one attempt. A continuation after a
-    /// broken stream is a round. A round may be compacted before it asks, and again, with one more request, when the service
+    /// a request when a model turns out to take no tools, one when its service refuses a schema and one when it heeds no form,
+    /// and wraps up with one attempt. A continuation after a broken stream is a round. A round may be compacted before it
+    /// asks, and again, with one more request, when the service
     /// finds it too long.
     pub fn most_requests(&self) -> u64 {
         let asked = 1 + u64::from(self.re_asks) + u64::from(self.empty_replies);
@@ -114,7 +115,7 @@ impl Limits {
             .saturating_add(compacted);
         u64::from(self.rounds)
             .saturating_mul(round)
-            .saturating_add(3)
+            .saturating_add(4)
     }
 
     /// Returns the most calls one turn can start, each once unless its process ended meanwhile.
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_bound_of_requests_has_no_bound_of_its_own() {
-        assert_eq!(Limits::default().most_requests(), 50 * (4 * 4 + 9) + 3);
+        assert_eq!(Limits::default().most_requests(), 50 * (4 * 4 + 9) + 4);
         let limits = Limits {
             rounds: u32::MAX,
             re_asks: u32::MAX,

@@ -2,6 +2,7 @@
 #![cfg(feature = "http")]
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, reason = "not every server of the module is needed here")]
 mod support;
 
 use std::sync::Arc;

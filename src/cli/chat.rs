@@ -69,7 +69,7 @@ pub(crate) async fn chat(
         screen: Screen::new(false),
         last: Exit::Answered,
     };
-    let mut lines = Lines::new()?;
+    let mut lines = Lines::new(args.ephemeral)?;
     if lines.on_terminal() {
         chat.screen.note(
             DIM,
@@ -180,6 +180,7 @@ impl Chat {
         let message = self.setup.message(text);
         let attempts = self.setup.limits.attempts;
         let mut show = Show::new(&mut self.screen, self.agent.tools(), attempts);
+        show.left_open(&self.session);
         let (result, signal) = signals.turn(&mut self.session, message, &mut show).await;
         let ended = result.is_some();
         self.last = run::finish(result, signal, show).unwrap_or_else(|failure| {
@@ -196,6 +197,7 @@ impl Chat {
     async fn compact(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         let attempts = self.setup.limits.attempts;
         let mut show = Show::new(&mut self.screen, self.agent.tools(), attempts);
+        show.left_open(&self.session);
         let canceller = self.session.canceller();
         let (result, _) = signals
             .watch(&canceller, self.session.compact(&mut show))
@@ -350,7 +352,8 @@ enum Lines {
 }
 
 impl Lines {
-    fn new() -> Result<Self, Failure> {
+    /// Reads with the history of earlier chats, which is neither read nor kept where this one is to leave no trace.
+    fn new(ephemeral: bool) -> Result<Self, Failure> {
         if !io::stdin().is_terminal() {
             return Ok(Self::Pipe);
         }
@@ -363,7 +366,9 @@ impl Lines {
         let mut editor =
             rustyline::Editor::with_history(config.clone(), FileHistory::with_config(&config))
                 .map_err(Failure::other)?;
-        let history = folder("XDG_DATA_HOME", ".local/share").map(|folder| folder.join("history"));
+        let history = folder("XDG_DATA_HOME", ".local/share")
+            .filter(|_| !ephemeral)
+            .map(|folder| folder.join("history"));
         if let Some(file) = &history {
             // The first time there is none, and a broken one must not keep anybody from talking.
             let _ = editor.load_history(file);

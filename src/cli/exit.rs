@@ -128,7 +128,18 @@ impl From<crate::config::ConfigError> for Failure {
 
 impl From<claw_runtime::agent::AgentError> for Failure {
     fn from(error: claw_runtime::agent::AgentError) -> Self {
-        Self::other(error)
+        use claw_runtime::agent::AgentError::{Damaged, Store, Unfinished};
+        let failure = Self::other(&error);
+        match error {
+            Store(error) => error.into(),
+            Damaged { session, whole, .. } if whole > 0 => failure.hint(format!(
+                "`sessions branch {session} --at {whole}` goes on from there"
+            )),
+            Unfinished { session } => {
+                failure.hint(format!("`sessions resume {session}` goes on with it"))
+            }
+            _ => failure,
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 //! What a model can do is what the table knows by its name, what its service shows of it, what the settings say, and what
 //! kept sessions have learnt; later ones weigh more.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use claw_runtime::event::{Event, Fact};
+use claw_runtime::dialect::Dialect;
+use claw_runtime::event::Fact;
 use claw_runtime::provider::{Capabilities, Protocol, Provider, Structured};
-use claw_runtime::session::Query;
+use claw_runtime::session::{Query, View};
 use serde_json::{Value, json};
 
 use super::args::{Args, ModelsArgs};
@@ -83,10 +84,14 @@ struct Model {
     protocol: Protocol,
     /// Whether that was learnt from a request it refused.
     is_learnt: bool,
+    /// What its tools are lowered to.
+    dialect: &'static Dialect,
+    /// The dialect it is said to take, where a request showed that it does not.
+    refused: Option<&'static Dialect>,
 }
 
 /// Lists the models of one service: those in the settings first, then those it names itself.
-async fn list(service: Service, learnt: &HashSet<(String, String)>) -> Result<Vec<Model>, Failure> {
+async fn list(service: Service, learnt: &View) -> Result<Vec<Model>, Failure> {
     let fixed = service.protocol;
     let configured = service.models.clone();
     let provider = service.connect()?;
@@ -111,7 +116,9 @@ async fn list(service: Service, learnt: &HashSet<(String, String)>) -> Result<Ve
         let declared = provider.capabilities(&name);
         let shown = tokio::time::timeout(PATIENCE, provider.about(&name)).await;
         let capabilities = shown.ok().and_then(Result::ok).unwrap_or(declared);
-        let is_learnt = learnt.contains(&(provider.name().to_owned(), name.clone()));
+        let is_learnt = learnt.has_learnt(provider.name(), &name, Fact::NoNativeTools);
+        let said = provider.dialect(&name);
+        let dialect = learnt.dialect(provider.name(), &name, said);
         let fitting = if capabilities.native_tools && !is_learnt {
             Protocol::Native
         } else if capabilities.prompt_tools {
@@ -125,6 +132,8 @@ async fn list(service: Service, learnt: &HashSet<(String, String)>) -> Result<Ve
             capabilities,
             protocol: fixed.unwrap_or(fitting),
             is_learnt,
+            dialect,
+            refused: (dialect != said).then_some(said),
         });
     }
     Ok(models)
@@ -141,9 +150,9 @@ fn cannot(provider: &dyn Provider, why: &dyn std::fmt::Display) -> Failure {
     ))
 }
 
-/// Returns the models that refused tool definitions in the sessions used last. Nothing kept, nothing learnt.
-async fn learnt(program: &Program, config: &Config, args: &Args) -> HashSet<(String, String)> {
-    let mut learnt = HashSet::new();
+/// Returns what was learnt of models in the sessions used last. Nothing kept, nothing learnt.
+async fn learnt(program: &Program, config: &Config, args: &Args) -> View {
+    let mut learnt = View::default();
     let Ok(store) = store::open(program.name, config, args).await else {
         return learnt;
     };
@@ -155,13 +164,8 @@ async fn learnt(program: &Program, config: &Config, args: &Args) -> HashSet<(Str
     for session in store.sessions(&query).await.unwrap_or_default() {
         let records = store.records(&session.id, 0).await.unwrap_or_default();
         for record in records.iter().filter(|record| record.kind == "learnt") {
-            if let Ok(Event::Learnt {
-                provider,
-                model,
-                fact: Fact::NoNativeTools,
-            }) = record.read()
-            {
-                learnt.insert((provider, model));
+            if let Ok(event) = record.read() {
+                learnt.apply(&event);
             }
         }
     }
@@ -180,19 +184,25 @@ impl Model {
             "name": self.name,
             "protocol": self.protocol,
             "learnt": self.is_learnt,
+            "dialect": self.dialect.name,
+            "refused_dialect": self.refused.map(|it| it.name),
             "capabilities": self.capabilities,
         })
     }
 
     /// Returns how calls travel, and what else it can do, in words.
     fn words(&self) -> [String; 3] {
-        let how = match self.protocol {
+        let mut how = match self.protocol {
             Protocol::Native if self.capabilities.parallel_calls => "native",
             Protocol::Native => "native, one at a time",
             Protocol::Prompt if self.is_learnt => "prompt (learnt)",
             Protocol::Prompt => "prompt",
             _ => "none",
-        };
+        }
+        .to_owned();
+        if self.protocol == Protocol::Native && self.refused.is_some() {
+            how.push_str(&format!(", {} schemas (learnt)", self.dialect.name));
+        }
         let can = [
             (self.capabilities.vision, "images"),
             (self.capabilities.reasoning, "reasoning"),
@@ -208,7 +218,7 @@ impl Model {
             .filter_map(|(can, word)| can.then_some(word))
             .collect();
         let window = self.capabilities.window.map(|it| it.to_string());
-        [how.to_owned(), can.join(" "), window.unwrap_or_default()]
+        [how, can.join(" "), window.unwrap_or_default()]
     }
 }
 

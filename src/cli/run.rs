@@ -33,6 +33,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
     let (setup, agent, prompt, mut signals, mut session) = prepare(program, args, run).await?;
     let mut screen = Screen::new(run.quiet);
     let mut show = Show::new(&mut screen, agent.tools(), setup.limits.attempts);
+    show.left_open(&session);
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), &mut show)
         .await;
@@ -144,6 +145,9 @@ fn failed(class: FailureClass, message: &str) -> Failure {
         FailureClass::RateLimit | FailureClass::Overloaded => {
             failure.hint("wait, or take another model with `--model`")
         }
+        FailureClass::SchemaRefused => failure.hint(
+            "leave out or simplify the tool it names: `tools check` tells what becomes of each schema",
+        ),
         FailureClass::ContextLength => {
             failure.hint("shorten the prompt, or take a model with a longer window")
         }

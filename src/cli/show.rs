@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use claw_runtime::agent::Observer;
+use claw_runtime::agent::{Observer, Session};
 use claw_runtime::event::{EndReason, Event, GuardVerdict, Purpose, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, text_of};
 use claw_runtime::provider::Delta;
@@ -72,24 +72,27 @@ impl<'a> Show<'a> {
         self.screen.finish()
     }
 
-    fn assistant(&mut self, content: &[ContentBlock]) {
-        for block in content {
-            if let ContentBlock::ToolCall(call) = block {
-                let secret = self
-                    .tools
-                    .get(&call.name)
-                    .map_or(&[][..], |tool| tool.spec().secret);
-                let arguments = text::arguments(&call.arguments, secret, columns());
-                self.calls.insert(
-                    call.id.clone(),
-                    Call {
-                        name: call.name.clone(),
-                        shown: format!("{}({arguments})", text::line(&call.name, 64)),
-                        started: false,
-                    },
-                );
-            }
+    /// Tells of the calls that an earlier process left open: the reader learns what becomes of them, too.
+    pub(crate) fn left_open(&mut self, session: &Session) {
+        for open in session.view().iter().flat_map(|view| view.open_calls()) {
+            self.call(&open.id, &open.name, &open.arguments);
         }
+    }
+
+    fn call(&mut self, id: &str, name: &str, arguments: &str) {
+        let secret = self
+            .tools
+            .get(name)
+            .map_or(&[][..], |tool| tool.spec().secret);
+        let arguments = text::arguments(arguments, secret, columns());
+        self.calls.insert(
+            id.to_owned(),
+            Call {
+                name: name.to_owned(),
+                shown: format!("{}({arguments})", text::line(name, 64)),
+                started: false,
+            },
+        );
     }
 
     fn outcome(&mut self, id: &str, status: Status, content: &[ContentBlock]) {
@@ -155,7 +158,11 @@ impl Observer for Show<'_> {
             } => self.failed(&format!("{class}: {message}"), *retry_ms),
             Event::Assistant { content, .. } => {
                 self.failed = 0;
-                self.assistant(content);
+                for block in content {
+                    if let ContentBlock::ToolCall(call) = block {
+                        self.call(&call.id, &call.name, &call.arguments);
+                    }
+                }
             }
             Event::Intent { call, .. } => {
                 if let Some(call) = self.calls.get_mut(call) {

@@ -165,6 +165,11 @@ fn matching<'s>(
     sessions: &'s [SessionInfo],
     name: &str,
 ) -> Result<Option<&'s SessionInfo>, Failure> {
+    // Every id begins so; a variable that is not set must not name a session.
+    if name.is_empty() {
+        return Err(Failure::usage("a session's id is empty")
+            .hint("`sessions list` shows them all; `last` is the one used last"));
+    }
     if let Some(exact) = sessions.iter().find(|info| info.id == name) {
         return Ok(Some(exact));
     }

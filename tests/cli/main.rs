@@ -4,6 +4,7 @@
 
 mod config;
 mod formats;
+mod imports;
 mod models;
 mod protocol;
 mod service;

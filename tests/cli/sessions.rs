@@ -233,6 +233,25 @@ fn a_question_waits_for_its_answer_in_another_process() {
 }
 
 #[test]
+fn a_question_that_was_taken_back_is_not_open() {
+    let folder = tempdir().unwrap();
+    let service = Service::start(vec![calls("exec", &json!({"command": "echo hi"}))]);
+    let output = service
+        .claw(folder.path())
+        .args(["run", "--park", "1h", "--session", "p", "say hi"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), Some(7), "{}", err(&output));
+    let output = sessions(folder.path(), &["undo", "p"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let output = sessions(folder.path(), &["answer", "p", "--yes"]);
+    assert_eq!(
+        (code(&output), &*err(&output)),
+        (Some(2), "error: session `p` asks nothing\n")
+    );
+}
+
+#[test]
 fn what_is_sent_to_a_resting_session_is_said_when_it_goes_on() {
     let (folder, _service) = worked();
     for _ in 0..2 {

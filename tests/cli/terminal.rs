@@ -1,7 +1,7 @@
 //! The program on a terminal of its own. `setsid` gives it one; where that is missing, the tests say so and skip.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -15,6 +15,8 @@ use tempfile::tempdir;
 use crate::service::{Answer, Service, calls, says};
 
 struct Terminal {
+    /// The side of the person.
+    master: File,
     /// The side of the program.
     peer: File,
     pieces: mpsc::Receiver<Vec<u8>>,
@@ -58,21 +60,27 @@ impl Terminal {
             return None;
         };
         let (send, pieces) = mpsc::channel();
-        let mut master = File::from(master);
+        let master = File::from(master);
+        let mut reads = master.try_clone().unwrap();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            while let Ok(length @ 1..) = master.read(&mut piece) {
+            while let Ok(length @ 1..) = reads.read(&mut piece) {
                 if send.send(piece[..length].to_vec()).is_err() {
                     break;
                 }
             }
         });
         Some(Self {
+            master,
             peer,
             pieces,
             shown: String::new(),
             child,
         })
+    }
+
+    fn type_in(&mut self, text: &str) {
+        self.master.write_all(text.as_bytes()).unwrap();
     }
 
     /// Waits until the terminal has shown this.
@@ -125,6 +133,23 @@ fn termination_puts_the_terminal_of_a_question_back() {
     assert!(!terminal.is_cooked(), "the question has the terminal");
     terminal.terminate();
     assert!(terminal.is_cooked());
+}
+
+#[test]
+fn a_chat_that_keeps_nothing_keeps_no_history_either() {
+    for (args, kept) in [(&["chat"][..], true), (&["chat", "--ephemeral"], false)] {
+        let service = Service::start([says("Heard.")]);
+        let folder = tempdir().unwrap();
+        let Some(mut terminal) = Terminal::start(&service, folder.path(), args) else {
+            return;
+        };
+        terminal.wait_for("› ");
+        terminal.type_in("my secret plan\r");
+        terminal.wait_for("Heard.");
+        terminal.type_in("/exit\r");
+        assert_eq!(terminal.child.wait().unwrap().code(), Some(0));
+        assert_eq!(folder.path().join(".local").exists(), kept, "{args:?}");
+    }
 }
 
 #[test]

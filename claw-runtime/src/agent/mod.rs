@@ -253,8 +253,8 @@ impl Agent {
         &self.inner.tools
     }
 
-    /// Returns whom a session asks, in order, and how calls travel: as fixed for the agent, else as the model is
-    /// declared, else as a request has shown.
+    /// Returns whom a session asks, in order, how calls travel and in which dialect: as fixed for the agent, else as the
+    /// model is declared, else as a request has shown.
     pub fn targets(&self, view: &View) -> Vec<Arc<Target>> {
         let inner = &self.inner;
         inner
@@ -274,8 +274,10 @@ impl Agent {
                     provider: provider.name().to_owned(),
                     model: name.clone(),
                     protocol: inner.protocol.unwrap_or(fitting),
-                    // Where a service refused a schema of it, a fact learnt of the endpoint will pick the laxer one.
-                    dialect: provider.dialect(name).name.to_owned(),
+                    dialect: view
+                        .dialect(provider.name(), name, provider.dialect(name))
+                        .name
+                        .to_owned(),
                     toolset: inner.tools.digest().to_owned(),
                 })
             })

@@ -19,6 +19,8 @@ pub(crate) struct Complaint {
     pub(crate) message: String,
     /// Its words for the kind of error: code, type, status.
     pub(crate) code: String,
+    /// The part of the request it names apart from its sentence.
+    pub(crate) part: String,
     /// The HTTP status it names, where the real one says nothing.
     pub(crate) status: Option<u16>,
     /// What it says of limits that were reached (Google).
@@ -121,6 +123,7 @@ impl Complaint {
         Self {
             message,
             code: code.trim_end().to_owned(),
+            part: error["param"].as_str().unwrap_or_default().to_owned(),
             status,
             limit: Limit::find(error),
         }
@@ -135,7 +138,7 @@ impl Complaint {
         };
         let class = classify(
             status,
-            &format!("{} {}", self.code, self.message).to_lowercase(),
+            &format!("{} {} {}", self.code, self.part, self.message).to_lowercase(),
         );
         // Within an answer there is no status, and the code often says more than the sentence.
         let code = self.code.split(' ').find(|code| *code != "error");
@@ -233,6 +236,9 @@ pub(crate) fn classify(status: Option<u16>, text: &str) -> FailureClass {
     if about_form && has(&CONTEXT) {
         return FailureClass::ContextLength;
     }
+    if matches!(status, Some(400 | 422)) && refuses_schema(text) {
+        return FailureClass::SchemaRefused;
+    }
     if about_form && refuses_tools(text) {
         return FailureClass::ToolsUnsupported;
     }
@@ -319,6 +325,61 @@ const BAD_KEY: [&str; 6] = [
     "api key not valid",
     "incorrect api key",
     "authentication",
+];
+
+/// Tells whether the service refuses the schema of a tool or the field it came in, as against any other part of a tool.
+fn refuses_schema(text: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    // A reply's form is no tool's, though it is refused in the same words.
+    let of_the_reply = has(&[
+        "response_format",
+        "responseformat",
+        "response_schema",
+        "responseschema",
+        "response_json_schema",
+        "responsejsonschema",
+        "text.format",
+        "output_config",
+        "output_format",
+    ]);
+    !of_the_reply && (has(&SCHEMA) || (has(&TOOLS) && has(&SCHEMA_OF_ONE)))
+}
+
+/// Words of a tool's schema that services say of nothing else.
+const SCHEMA: [&str; 17] = [
+    // OpenAI, and services like it.
+    "invalid_function_parameters",
+    "invalid schema for function",
+    "invalid schema for tool",
+    "invalid json schema for tool",
+    "invalid json schema for function",
+    "invalid tool schema",
+    "invalid function schema",
+    "argument supplied: strict",
+    // Anthropic.
+    "input_schema",
+    "strict tools",
+    "strict tool use",
+    "schema is too complex",
+    // Gemini.
+    "parametersjsonschema",
+    "parameters_json_schema",
+    "function_declaration.parameters",
+    "functiondeclaration `parameters",
+    "too many states for serving",
+];
+
+/// Ways to name one tool of a request: `tools[0].function`, `tools.0.custom`, `["body","tools",0,"function"]`.
+const TOOLS: [&str; 4] = ["tools[", "tools.", "\"tools\",", "'tools',"];
+
+/// Names of what holds or rules a tool's schema, within a path.
+const SCHEMA_OF_ONE: [&str; 6] = [
+    ".parameters",
+    "\"parameters\"",
+    "'parameters'",
+    ".strict",
+    "\"strict\"",
+    "'strict'",
 ];
 
 /// Tells whether the model or server takes no tools at all, as against a fault in one tool or option.

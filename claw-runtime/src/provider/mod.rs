@@ -339,6 +339,8 @@ pub enum FailureClass {
     NotFound,
     /// The service says that this model takes no tools.
     ToolsUnsupported,
+    /// The service refuses a tool's schema, or the way it is sent.
+    SchemaRefused,
     /// The conversation is longer than the model's window.
     ContextLength,
     /// No connection, or it broke.
@@ -379,6 +381,7 @@ impl FailureClass {
             Self::BadRequest => "request refused",
             Self::NotFound => "not found",
             Self::ToolsUnsupported => "tools not supported",
+            Self::SchemaRefused => "tool schema refused",
             Self::ContextLength => "conversation too long for the model",
             Self::Network => "network failure",
             Self::Stalled => "no answer in time",

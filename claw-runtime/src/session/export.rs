@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::record::{self, Hash, Record, START};
-use super::store::{SessionStore, StoreError};
+use super::store::{MOST_BLOB_BYTES, SessionStore, StoreError};
 use crate::digest;
 
 /// The form of the file; a reader refuses newer ones.
@@ -191,7 +191,8 @@ pub async fn import(
 fn header(lines: &mut Lines<'_>) -> Result<Header, ExportError> {
     let no_session = |fault: String| ExportError::NoSession { fault };
     let text = lines
-        .next()?
+        .next()
+        .map_err(|error| no_session(format!("its first line cannot be read: {error}")))?
         .ok_or_else(|| no_session("the file is empty".to_owned()))?;
     let header: Header = serde_json::from_slice(text)
         .map_err(|error| no_session(format!("its first line is no header: {error}")))?;
@@ -277,6 +278,9 @@ impl BlobLine {
             (None, Some(hex)) => digest::unhex(&hex).ok_or("`hex` is no hex")?,
             _ => return Err("expected `text` or `hex`".to_owned()),
         };
+        if bytes.len() > MOST_BLOB_BYTES {
+            return Err(StoreError::TooLarge { bytes: bytes.len() }.to_string());
+        }
         if digest::of(&bytes) != self.blob {
             return Err(format!(
                 "the blob `{}` has other bytes than its digest",

@@ -2,6 +2,7 @@
 //!
 //! What was decided is read, not decided anew. The loop guard is told of each call as it was when the call was made.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
@@ -79,6 +80,7 @@ impl Turn {
             at: Stage::Posted,
             asking: Asking::default(),
             calls: Vec::new(),
+            ids: HashSet::new(),
             notice: None,
             stop: StopReason::Stop,
             since: Since::Nothing,
@@ -122,6 +124,8 @@ struct Fold {
     at: Stage,
     asking: Asking,
     calls: Vec<Past>,
+    /// Those of all calls of the turn.
+    ids: HashSet<String>,
     notice: Option<String>,
     /// Why the last reply ended.
     stop: StopReason,
@@ -142,7 +146,8 @@ impl Fold {
         let before = self.time_ms.replace(stored.time_ms);
         let idle = self.waits || matches!(stored.event, Event::Resumed { .. });
         if let Some(before) = before.filter(|_| !idle) {
-            self.turn.now += stored.time_ms.saturating_sub(before);
+            let passed = stored.time_ms.saturating_sub(before);
+            self.turn.now = self.turn.now.saturating_add(passed);
         }
     }
 
@@ -368,7 +373,8 @@ impl Fold {
                 asking.re_asks += 1;
                 asking.tries = 1;
             }
-            Since::Failed(FailureClass::ToolsUnsupported) if again && !elsewhere => {}
+            Since::Failed(FailureClass::ToolsUnsupported | FailureClass::SchemaRefused)
+                if again && !elsewhere => {}
             _ => asking.tries = 1,
         }
         asking.attempt = attempt;
@@ -392,7 +398,12 @@ impl Fold {
             ContentBlock::ToolCall(call) => Some(call),
             _ => None,
         });
-        self.calls.extend(calls.map(past));
+        // As in the view, the first call of an id is the call: no other outcome could be told from its own.
+        for call in calls {
+            if self.ids.insert(call.id.clone()) {
+                self.calls.push(past(call));
+            }
+        }
         self.notice = None;
         self.stop = stop.clone();
         self.since = Since::Said;

@@ -79,7 +79,11 @@ impl Turn {
             takeovers,
             cancelled,
         } = interrupted;
-        let takeover = if self.asleep { 0 } else { takeovers + 1 };
+        let takeover = if self.asleep {
+            0
+        } else {
+            takeovers.saturating_add(1)
+        };
         let most = self.setup.limits.takeovers;
         self.out.durable(Event::Resumed { takeover });
         if cancelled {

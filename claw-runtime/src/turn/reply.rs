@@ -1,7 +1,7 @@
 //! Reads a model's reply: text, calls and faults, the same for native calls and for calls in prose.
 
 use super::ids::Ids;
-use super::secret::without_secrets;
+use super::secret::{may_hold_secrets, without_secrets};
 use crate::event::ReAsk;
 use crate::fallback;
 use crate::message::{ContentBlock, StopReason, ToolCall, text_of};
@@ -11,6 +11,10 @@ use crate::session::View;
 
 /// Characters of a faulty reply that the model is shown again.
 const SAID_CHARS: usize = 2_000;
+
+/// What is said of a faulty reply that must not be quoted.
+const UNREADABLE: &str = "What looked like a tool call could not be read, and nothing of it was run. Send it again as \
+     <tool_call>{\"name\": \"…\", \"arguments\": {…}}</tool_call>, with arguments that are one whole JSON object.";
 
 /// What a reply holds.
 #[derive(Debug, Default)]
@@ -122,7 +126,9 @@ pub(super) fn read(
             };
             asked(call, false)
         }));
-        if !found.faults.is_empty() {
+        if !found.faults.is_empty() && may_hold_secrets(&prose, tools) {
+            reading.fault = Some(UNREADABLE.to_owned());
+        } else if !found.faults.is_empty() {
             let faults: Vec<_> = found
                 .faults
                 .into_iter()

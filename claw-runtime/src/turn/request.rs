@@ -7,6 +7,7 @@ use super::compact::Stage;
 use super::form::is_refusal;
 use super::reply::{Reading, clip, read, read_text};
 use super::{Command, Phase, Timer, Turn};
+use crate::dialect::Dialect;
 use crate::event::{EndReason, Event, Fact, Purpose, ReAsk};
 use crate::fallback::constrained;
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
@@ -73,7 +74,8 @@ impl Asking {
 
     /// Begins an attempt and returns its number.
     pub(super) fn next_attempt(&mut self) -> u32 {
-        self.attempt += 1;
+        // A journal may come from elsewhere and say anything.
+        self.attempt = self.attempt.saturating_add(1);
         self.shown = false;
         self.paused = false;
         self.attempt
@@ -152,7 +154,7 @@ impl Turn {
         self.requests += 1;
         self.unread = false;
         let (round, tool_choice) = match asking.wrap_up {
-            Some(_) => (self.round + 1, ToolChoice::None),
+            Some(_) => (self.round.saturating_add(1), ToolChoice::None),
             None => (self.round, ToolChoice::Auto),
         };
         self.out.durable(Event::ModelRequest {
@@ -380,7 +382,10 @@ impl Turn {
         }
         match class {
             _ if no_form => self.ask_without_form(),
-            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native => self.learn_no_tools(),
+            FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native && !shown => {
+                self.learn_no_tools();
+            }
+            FailureClass::SchemaRefused if !shown && self.learn_dialect() => {}
             FailureClass::MalformedCall => self.ask_again(ReAsk {
                 said: clip(&said, MESSAGE_CHARS),
                 fault: format!(
@@ -401,7 +406,8 @@ impl Turn {
             FailureClass::Quota
             | FailureClass::NotFound
             | FailureClass::Auth
-            | FailureClass::ToolsUnsupported => self.next_target(class, message),
+            | FailureClass::ToolsUnsupported
+            | FailureClass::SchemaRefused => self.next_target(class, message),
             // A request that is refused for its form or content is refused by the next model for the same reason.
             _ => self.fail(class, message),
         }
@@ -423,20 +429,52 @@ impl Turn {
         });
     }
 
-    /// Asks the same again in prose; not an attempt, for the model has not been asked in a way it understands.
+    /// Asks the same again in prose.
     fn learn_no_tools(&mut self) {
         let Some(target) = self.setup.targets.get_mut(self.target) else {
             return;
         };
         Arc::make_mut(target).protocol = Protocol::Prompt;
+        self.learn(Fact::NoNativeTools);
+        self.request_anew();
+    }
+
+    /// Asks the same again in the next laxer dialect; `false` when there is none.
+    fn learn_dialect(&mut self) -> bool {
+        let Some(target) = self.setup.targets.get_mut(self.target) else {
+            return false;
+        };
+        let dialect = Dialect::named(&target.dialect);
+        let Some(laxer) = dialect.and_then(Dialect::laxer) else {
+            return false;
+        };
+        if target.protocol != Protocol::Native {
+            return false;
+        }
+        let target = Arc::make_mut(target);
+        let dialect = std::mem::replace(&mut target.dialect, laxer.name.to_owned());
+        self.learn(Fact::SchemaRefused { dialect });
+        self.request_anew();
+        true
+    }
+
+    /// Keeps what a refusal shows of the model that is asked.
+    fn learn(&mut self, fact: Fact) {
+        let Some(target) = self.setup.targets.get(self.target) else {
+            return;
+        };
         let (provider, model) = (target.provider.clone(), target.model.clone());
-        if !self.view.has_learnt(&provider, &model, Fact::NoNativeTools) {
+        if !self.view.has_learnt(&provider, &model, fact.clone()) {
             self.out.event(Event::Learnt {
                 provider,
                 model,
-                fact: Fact::NoNativeTools,
+                fact,
             });
         }
+    }
+
+    /// Asks in another form; what was refused for its form was no attempt.
+    fn request_anew(&mut self) {
         if let Phase::Asking(asking) = &mut self.phase {
             asking.tries -= 1;
         }

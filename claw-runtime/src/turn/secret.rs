@@ -41,6 +41,20 @@ pub(super) fn masked(tool: &Tool, arguments: String) -> String {
     Value::Object(members).to_string()
 }
 
+/// Tells whether text that could not be read as calls may hold a secret: it names a tool that takes one, or a secret argument.
+/// Neither the text nor a fault that quotes it may be kept then.
+pub(super) fn may_hold_secrets(text: &str, tools: &Toolset) -> bool {
+    let text = text.to_lowercase();
+    let names = |name: &str| text.contains(&name.to_lowercase());
+    tools.iter().filter(|tool| tool.has_secrets()).any(|tool| {
+        let arguments = tool.schema().names();
+        names(tool.name())
+            || arguments
+                .iter()
+                .any(|(name, secret)| *secret && names(name))
+    })
+}
+
 /// Tells whether a journaled call lacks a secret it was made with, or may do so.
 pub(super) fn is_lost(tool: &Tool, arguments: &str) -> bool {
     fn holds(value: &Value) -> bool {

@@ -195,6 +195,10 @@ async fn rows_that_were_changed_or_taken_away_are_found() {
             Unreadable::Lost { seq: 4 },
         ),
         (
+            "UPDATE events SET kind = CAST(x'ff41' AS TEXT) WHERE seq = 4",
+            Unreadable::Lost { seq: 4 },
+        ),
+        (
             "DELETE FROM events WHERE seq = 4",
             Unreadable::Gap {
                 expected: 4,

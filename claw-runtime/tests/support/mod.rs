@@ -1,6 +1,7 @@
 //! A server on loopback that answers as it is told, well or badly.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub(crate) enum Act {
     Flood(Vec<u8>),
     /// Closes the connection.
     Close,
+    /// Resets the connection once the client has nothing left to do; only where time is paused.
+    Reset,
 }
 
 /// A request as it came.
@@ -43,6 +46,7 @@ pub(crate) struct Server {
     pub(crate) base: String,
     received: Arc<Mutex<Vec<Received>>>,
     left: Arc<Mutex<(usize, usize)>>,
+    flooded: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -55,16 +59,17 @@ impl Server {
             Arc::new(Mutex::new(answers.into_iter().collect()));
         let received = Arc::new(Mutex::new(Vec::new()));
         let left = Arc::new(Mutex::new((0, 0)));
+        let flooded = Arc::new(AtomicUsize::new(0));
         let task = tokio::spawn({
-            let (received, left) = (received.clone(), left.clone());
+            let (received, left, flooded) = (received.clone(), left.clone(), flooded.clone());
             async move {
                 let mut open = tokio::task::JoinSet::new();
                 while let Ok((stream, _)) = listener.accept().await {
                     let (received, left) = (received.clone(), left.clone());
-                    let answers = answers.clone();
+                    let (answers, flooded) = (answers.clone(), flooded.clone());
                     left.lock().unwrap().0 += 1;
                     open.spawn(async move {
-                        let _ = serve(stream, &answers, &received).await;
+                        let _ = serve(stream, &answers, &received, &flooded).await;
                         left.lock().unwrap().1 += 1;
                     });
                 }
@@ -74,6 +79,7 @@ impl Server {
             base,
             received,
             left,
+            flooded,
             task,
         }
     }
@@ -81,6 +87,11 @@ impl Server {
     /// Returns the requests so far.
     pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
+    }
+
+    /// Returns how many bytes were sent by floods.
+    pub(crate) fn flooded(&self) -> usize {
+        self.flooded.load(Ordering::SeqCst)
     }
 
     /// Returns how many connections were made, and how many of them are over.
@@ -99,6 +110,7 @@ async fn serve(
     mut stream: TcpStream,
     answers: &Mutex<VecDeque<Vec<Act>>>,
     received: &Mutex<Vec<Received>>,
+    flooded: &AtomicUsize,
 ) -> std::io::Result<()> {
     while let Some(request) = read_request(&mut stream).await? {
         received.lock().unwrap().push(request);
@@ -119,8 +131,14 @@ async fn serve(
                 },
                 Act::Flood(bytes) => loop {
                     stream.write_all(&bytes).await?;
+                    flooded.fetch_add(bytes.len(), Ordering::SeqCst);
                 },
                 Act::Close => return Ok(()),
+                Act::Reset => {
+                    // Paused time moves on when nothing else can.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    return stream.set_zero_linger();
+                }
             }
         }
     }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use claw_runtime::dialect::Dialect;
 use claw_runtime::event::{Answer, EndReason, Event, Fact, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, Message, text_of};
 use claw_runtime::provider::{Constrain, Protocol};
@@ -99,6 +100,9 @@ fn life(world: &World, kill: Option<Kill>, next: Next, medium: &mut Medium) -> O
         if native && view.has_learnt(&target.provider, &target.model, Fact::NoNativeTools) {
             target.protocol = Protocol::Prompt;
         }
+        let declared = Dialect::named(&target.dialect).unwrap();
+        let dialect = view.dialect(&target.provider, &target.model, declared);
+        target.dialect = dialect.name.to_owned();
     }
     for (target, constrain) in setup.targets.iter().zip(&mut setup.constrain) {
         if view.has_learnt(&target.provider, &target.model, Fact::NoForms) {

@@ -109,7 +109,7 @@ pub(crate) fn setup(world: &World) -> Setup {
                     provider: format!("provider{n}"),
                     model: "model".to_owned(),
                     protocol: world.protocol,
-                    dialect: "json-schema".to_owned(),
+                    dialect: "openai-strict".to_owned(),
                     toolset: tools.digest().to_owned(),
                 })
             })

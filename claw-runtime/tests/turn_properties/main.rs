@@ -4,6 +4,7 @@
 mod bounds;
 mod crash;
 mod driver;
+mod foreign;
 mod history;
 mod lives;
 mod reports;
@@ -36,6 +37,7 @@ const CLASSES: &[FailureClass] = &[
     FailureClass::BadRequest,
     FailureClass::NotFound,
     FailureClass::ToolsUnsupported,
+    FailureClass::SchemaRefused,
     FailureClass::ContextLength,
     FailureClass::Network,
     FailureClass::Stalled,

@@ -451,6 +451,22 @@ const LOOK: &str =
 const BROKEN: &str = "<tool_call>{\"name\": \"gone\", \"arguments\": {}}</tool_call>";
 
 #[test]
+fn a_secret_in_a_call_that_cannot_be_read_is_not_kept() {
+    for broken in [
+        "<tool_call>{\"name\": \"send\", \"arguments\": {\"key\": \"hunter2\", </tool_call>",
+        "<tool_call>{\"name\": \"Send\", \"arguments\": [\"hunter2\"]}</tool_call>",
+        "<tool_call>{\"name\": \"sned_it\", \"arguments\": {\"KEY\": \"hunter2\"}}</tool_call>",
+        "<tool_call>{\"name\": \"send\", \"arguments\": {\"key\": \"hunter2",
+    ] {
+        let ran = start(&prompted([says(broken), says("Never mind.")]));
+        assert_eq!(ran.outcome.text, "Never mind.", "{broken}");
+        assert_eq!(ran.started, Vec::<String>::new());
+        let kept = serde_json::to_string(&ran.events).unwrap();
+        assert!(!kept.contains("hunter2"), "{broken}: {kept}");
+    }
+}
+
+#[test]
 fn a_call_in_prose_becomes_the_same_message_as_a_native_one() {
     let prose = start(&prompted([says(LOOK), says("Seen.")]));
     let native = start(&World::new([

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use claw_runtime::event::{Answer, Event};
 use claw_runtime::session::export::{self as lines, ExportError, Rest};
+use claw_runtime::session::{Phase, Stored, journal};
 
 use super::args::{Export, Import};
 use super::{Exit, Failure, Kept, Screen, store};
@@ -19,8 +21,13 @@ pub(super) async fn export(kept: &Kept, export: &Export) -> Result<Exit, Failure
         lines::export(&*kept.store, &info.id, &mut out).await?;
         return Ok(Exit::Answered);
     };
-    let at =
-        |error: io::Error| Failure::other(format!("cannot write `{}`: {error}", path.display()));
+    let at = |error: io::Error| {
+        let failure = Failure::other(format!("cannot write `{}`: {error}", path.display()));
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => failure.hint("name a file that does not exist yet"),
+            _ => failure,
+        }
+    };
     let file = new_file(path).map_err(at)?;
     let mut out = BufWriter::new(file);
     lines::export(&*kept.store, &info.id, &mut out).await?;
@@ -64,11 +71,42 @@ pub(super) async fn import(kept: &Kept, import: &Import) -> Result<Exit, Failure
         &format!("{} events, {} blobs", imported.events, imported.blobs),
     );
     screen.finish()?;
+    if let Some(what) = carries(kept, &id).await? {
+        warn(&format!(
+            "by this file {what}; go on with it only if you trust whoever wrote it: `sessions show {id}`"
+        ));
+    }
     let Some(rest) = imported.rest else {
         return Ok(Exit::Answered);
     };
     set_aside(&mut source, &import.file, &rest)?;
     Ok(Exit::Found)
+}
+
+/// Returns what a journal says that lets calls run without a question: words of a person that still count, and calls under way.
+async fn carries(kept: &Kept, id: &str) -> Result<Option<String>, Failure> {
+    let events = journal::read(&*kept.store, id).await?.events;
+    let lasts = |stored: &&Stored| {
+        matches!(
+            stored.event,
+            Event::Approval {
+                answer: Answer::Session | Answer::Always,
+                ..
+            }
+        )
+    };
+    let allowed = events.iter().filter(lasts).count();
+    let info = store::find(&*kept.store, kept.program, id).await?;
+    let mut carried = Vec::new();
+    if info.phase != Phase::Idle {
+        carried.push("a turn is under way, whose calls may run again".to_owned());
+    }
+    if allowed > 0 {
+        carried.push(format!(
+            "somebody allowed calls for the whole session ({allowed} times)"
+        ));
+    }
+    Ok((!carried.is_empty()).then(|| carried.join(", and ")))
 }
 
 /// Copies what was not taken, so that a repair has something to work on, and says so.

@@ -16,7 +16,7 @@ pub(super) async fn answer(kept: &Kept, reply: &Reply) -> Result<Exit, Failure> 
     let open = events
         .iter()
         .rev()
-        .take_while(|stored| !matches!(stored.event, Event::TurnEnd { .. }))
+        .take_while(|stored| !matches!(stored.event, Event::TurnEnd { .. } | Event::Undone { .. }))
         .find_map(|stored| match &stored.event {
             Event::Blocked { call, digest, .. } => Some(Some((call.clone(), digest.clone()))),
             // A later answer has closed the question.
@@ -75,6 +75,9 @@ async fn post(kept: &Kept, info: &SessionInfo, key: &str, input: &Posted) -> Res
     let new = kept.store.post(&info.id, key, input).await?;
     let text = match (new, &info.owner) {
         (false, _) => "was sent before under this key".to_owned(),
+        (true, Some(owner)) if info.phase == Phase::Idle => {
+            format!("kept; {owner} takes it with its next turn")
+        }
         (true, Some(owner)) => format!("sent; {owner} takes it"),
         (true, None) => format!("kept; `sessions resume {}` takes it", info.id),
     };

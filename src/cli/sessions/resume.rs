@@ -27,6 +27,7 @@ pub(super) async fn resume(
     let mut session = agent.session(&info.id).await?;
     let mut screen = Screen::new(false);
     let mut show = Show::new(&mut screen, agent.tools(), setup.limits.attempts);
+    show.left_open(&session);
     let canceller = session.canceller();
     let turn = async {
         match session.resume(&mut show).await? {

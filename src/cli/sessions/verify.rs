@@ -1,6 +1,7 @@
 //! `sessions verify`: whether journals are whole.
 
 use claw_runtime::event::Event;
+use claw_runtime::message::{Message, Role};
 use claw_runtime::session::{SessionInfo, View, check, journal};
 use serde_json::json;
 
@@ -20,7 +21,10 @@ pub(super) async fn verify(kept: &Kept, verify: &Verify) -> Result<Exit, Failure
     let mut screen = Screen::new(false);
     let mut exit = Exit::Answered;
     for info in &sessions {
-        let (events, faults) = faults(kept, info).await?;
+        // One that cannot be read at all must not keep the others from being looked at.
+        let (events, faults) = faults(kept, info)
+            .await
+            .unwrap_or_else(|failure| (0, vec![failure.message]));
         if !faults.is_empty() {
             exit = Exit::Found;
         }
@@ -44,19 +48,26 @@ async fn faults(kept: &Kept, info: &SessionInfo) -> Result<(u64, Vec<String>), F
     let journal = journal::read(&*kept.store, &info.id).await?;
     let mut faults: Vec<String> = journal.fault.iter().map(ToString::to_string).collect();
     let mut view = View::default();
+    let mut checked = 0;
     for stored in &journal.events {
         view.apply(&stored.event);
         // Each time it is sent, and as it stands now.
         let is_sent = matches!(stored.event, Event::ModelRequest { .. });
         let is_last = stored.seq == journal.events.len() as u64;
+        if matches!(stored.event, Event::Compacted { .. } | Event::Undone { .. }) {
+            checked = 0;
+        }
         if (is_sent || is_last)
-            && let Err(fault) = check::conversation(view.messages())
+            && let Err(fault) = conversation(view.messages(), if is_last { 0 } else { checked })
         {
             let seq = stored.seq;
             faults.push(format!(
                 "no model would take the conversation of event {seq}: {fault}"
             ));
             break;
+        }
+        if is_sent {
+            checked = view.settled();
         }
     }
     for digest in journal
@@ -69,4 +80,41 @@ async fn faults(kept: &Kept, info: &SessionInfo) -> Result<(u64, Vec<String>), F
         }
     }
     Ok((journal.events.len() as u64, faults))
+}
+
+/// Checks a conversation whose first `checked` messages were found good before, from where the user last spoke among them:
+/// a long session is not checked from its beginning at each of its requests.
+fn conversation(messages: &[Message], checked: usize) -> Result<(), check::Fault> {
+    let checked = &messages[..messages.len().min(checked)];
+    let from = checked.iter().rposition(|it| it.role == Role::User);
+    match check::conversation(&messages[from.unwrap_or(0)..]) {
+        Ok(()) => Ok(()),
+        // The place is told from the beginning.
+        Err(fault) => check::conversation(messages).and(Err(fault)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use claw_runtime::message::ContentBlock;
+
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_conversation_is_checked_and_its_place_told_from_the_beginning() {
+        let mut messages = vec![
+            Message::user("a"),
+            Message::assistant(vec![ContentBlock::text("b")]),
+            Message::user("c"),
+        ];
+        assert_eq!(conversation(&messages, 2), Ok(()));
+        messages.push(Message::user("d"));
+        let fault = conversation(&messages, 3).unwrap_err();
+        assert_eq!(fault.place, "messages[3]");
+        // What was checked before is not checked again.
+        messages.pop();
+        messages.swap(0, 1);
+        assert_eq!(conversation(&messages, 3), Ok(()));
+        assert!(conversation(&messages, 0).is_err());
+    }
 }

@@ -48,7 +48,7 @@ fn every_shape_of_error_body_is_read() {
             message: message.into(),
             code: code.into(),
             status,
-            limit: None,
+            ..Complaint::default()
         };
         assert_eq!(Complaint::in_body(&body), Some(expected), "{body}");
     }
@@ -152,12 +152,12 @@ fn words_and_status_decide_the_class() {
         (
             Some(400),
             "invalid schema for function 'f': 'oneof' is not permitted",
-            BadRequest,
+            SchemaRefused,
         ),
         (
             Some(400),
             "tools[0].function.parameters: keyword not supported",
-            BadRequest,
+            SchemaRefused,
         ),
         (
             Some(400),
@@ -202,7 +202,7 @@ fn words_and_status_decide_the_class() {
         (
             Some(400),
             "tools.0.custom.input_schema: does not support oneof at the top level",
-            BadRequest,
+            SchemaRefused,
         ),
         (None, "billing_error", Quota),
         (None, "permission_error", Auth),

@@ -127,6 +127,24 @@ async fn what_was_changed_is_not_taken() {
 }
 
 #[tokio::test]
+async fn a_blob_no_store_takes_is_where_the_rest_begins() {
+    let (_, file) = exported().await;
+    let text = String::from_utf8(file).expect("text");
+    // The header and three events, which are taken.
+    let events: Vec<_> = text.split_inclusive('\n').take(4).collect();
+    let bytes = "b".repeat(MOST_BLOB_BYTES + 1);
+    let blob = serde_json::json!({"blob": digest::of(bytes.as_bytes()), "text": bytes});
+    let (_, imported) = taken(format!("{}{blob}\n", events.concat()).as_bytes()).await;
+    assert_eq!((imported.events, imported.blobs), (3, 0));
+    let rest = imported.rest.expect("a fault");
+    assert_eq!(rest.line, 5);
+    assert_eq!(
+        rest.fault,
+        "8388609 bytes are too many for one blob: at most 8388608"
+    );
+}
+
+#[tokio::test]
 async fn a_file_of_another_kind_or_time_says_so() {
     for (file, fault) in [
         ("", "the file is empty"),

@@ -51,9 +51,9 @@ pub(super) fn of_io(path: &Path, doing: &str, error: &io::Error) -> StoreError {
             "; give this user write access to the folder, or keep sessions elsewhere"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
-        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
-            "; name a file in a folder that can be made"
-        }
+        io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::AlreadyExists => "; name a file in a folder that can be made",
         _ => "",
     };
     failed(path, format_args!("cannot be {doing}: {error}{advice}"))
@@ -79,16 +79,16 @@ pub(super) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> StoreError {
         Some(ErrorCode::NotADatabase) => {
             "is no SQLite database; move it away, or keep sessions elsewhere"
         }
-        Some(ErrorCode::DatabaseCorrupt) => {
-            "is damaged; copy it and its `-wal` file away before anything else, then export the sessions that still read, \
-             and begin a new file"
-        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "is held by another program; end what keeps it open, then try again"
         }
         Some(ErrorCode::SystemIoFailure) => {
             "cannot be read or written: the disk reports a fault, or a limit on file sizes is reached; nothing of this \
              write was kept"
+        }
+        _ if is_damage(error) => {
+            "is damaged; copy it and its `-wal` file away before anything else, then export the sessions that still read, \
+             and begin a new file"
         }
         _ => "cannot be used",
     };
@@ -97,13 +97,18 @@ pub(super) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> StoreError {
 
 /// Tells whether an error says that what is asked for cannot be read, though other things may.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
     let torn = matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SystemIoFailure)
     );
     torn || matches!(
         error,
-        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..)
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
     )
 }

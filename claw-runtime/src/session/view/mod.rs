@@ -24,6 +24,7 @@ pub use round::{OpenCall, Started};
 pub(crate) use shorten::SHOWN;
 
 use crate::budget::Ledger;
+use crate::dialect::Dialect;
 use crate::event::{Answer, EndReason, Event, Fact, Purpose, ReAsk, TurnOutcome};
 use crate::message::{ContentBlock, Message, Role, Usage, text_of};
 
@@ -94,7 +95,7 @@ impl View {
                         self.windows.insert(model, *tokens);
                     }
                     fact => {
-                        self.learnt.insert((model.0, model.1, *fact));
+                        self.learnt.insert((model.0, model.1, fact.clone()));
                     }
                 }
             }
@@ -243,6 +244,27 @@ impl View {
         self.learnt
             .iter()
             .any(|(p, m, f)| p == provider && m == model && *f == fact)
+    }
+
+    /// Returns the dialect that a model's tools go in when `declared` is the one it is said to take: the first of it and
+    /// its laxer ones that was not seen to be refused.
+    pub fn dialect(
+        &self,
+        provider: &str,
+        model: &str,
+        declared: &'static Dialect,
+    ) -> &'static Dialect {
+        let mut dialect = declared;
+        while let Some(laxer) = dialect.laxer() {
+            let refused = Fact::SchemaRefused {
+                dialect: dialect.name.to_owned(),
+            };
+            if !self.has_learnt(provider, model, refused) {
+                break;
+            }
+            dialect = laxer;
+        }
+        dialect
     }
 
     /// Returns how many tokens a model reads at most, when that was learnt.
