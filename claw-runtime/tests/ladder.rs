@@ -327,15 +327,37 @@ async fn a_cut_reply_in_the_form_is_a_fault_and_runs_nothing() {
 /// A process that ends anywhere on the ladder: the next one goes on at the same rung.
 #[tokio::test]
 async fn a_turn_resumes_on_its_rung() {
-    let script = || [says(BROKEN), says(BROKEN), says(CALL), says("It is 2.")];
-    let model = scripted(script());
-    let (_, seen, whole) = turn(&model, agent(&model)).await;
-    let events = seen.0;
-    let asks = |event: &&Event| matches!(event, Event::ModelRequest { .. });
-    let ends: Vec<_> = (1..events.len())
-        .filter(|end| asks(&&events[*end - 1]))
+    let scripts = [
+        vec![says(BROKEN), says(BROKEN), says(CALL), says("It is 2.")],
+        // Not heeded: the last rung is asked again, and counts once.
+        vec![
+            says(BROKEN),
+            says(BROKEN),
+            says("Well."),
+            says(BROKEN),
+            says("I could not."),
+        ],
+        vec![
+            says(BROKEN),
+            says(BROKEN),
+            refuses(FailureClass::BadRequest, "no response_format"),
+            says(BROKEN),
+            says("I could not."),
+        ],
+    ];
+    for script in scripts {
+        resumes(script).await;
+    }
+}
+
+async fn resumes(script: Vec<Answer>) {
+    let model = scripted(script.clone());
+    let (outcome, Seen(events), whole) = turn(&model, agent(&model)).await;
+    let asks = |event: &Event| matches!(event, Event::ModelRequest { .. });
+    let ends: Vec<_> = (1..=events.len())
+        .filter(|end| asks(&events[end - 1]))
         .collect();
-    assert_eq!(ends.len(), 4);
+    assert_eq!(ends.len(), script.len());
     for (nth, end) in ends.into_iter().enumerate() {
         let store = Arc::new(MemoryStore::new());
         let lease = store.open("s").await.unwrap();
@@ -347,13 +369,14 @@ async fn a_turn_resumes_on_its_rung() {
         };
         store.append(&lease, append).await.unwrap();
         store.close(lease).await.unwrap();
-        let rest = Arc::new(Scripted::new(script().into_iter().skip(nth)).declare(capabilities()));
+        let rest = scripted(script[nth..].to_vec());
         let agent = agent(&rest).store(store).build().unwrap();
         let mut session = agent.session("s").await.unwrap();
-        let outcome = session.resume(&mut ()).await.unwrap();
-        assert_eq!(outcome.unwrap().text, "It is 2.");
+        let resumed = session.resume(&mut ()).await.unwrap().unwrap();
+        assert_eq!(resumed.text, outcome.text);
         let asked = rest.requests();
         assert_eq!(forms(&asked), forms(&whole[nth..]), "{nth}");
-        assert_eq!(last_said(&asked[0]), last_said(&whole[nth]), "{nth}");
+        let said = |requests: &[Recorded]| -> Vec<_> { requests.iter().map(last_said).collect() };
+        assert_eq!(said(&asked), said(&whole[nth..]), "{nth}");
     }
 }

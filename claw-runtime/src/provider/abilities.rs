@@ -214,6 +214,15 @@ const TABLE: &[Row] = &[
         NO_TOOLS,
     ),
     (
+        &["ollama", "ollama-native", "llamacpp", "lmstudio", "vllm"],
+        // So small that they write no valid call on their own.
+        &["*smollm*", "*tinyllama*", "*135m*", "*360m*"],
+        Change {
+            constrain: Some(Constrain::Always),
+            ..Change::NONE
+        },
+    ),
+    (
         &[
             "openai",
             "openai-responses",
@@ -273,6 +282,9 @@ mod tests {
         assert!(!of("dashscope", "qwen-plus").vision);
         assert!(of("dashscope", "Qwen3-VL-Plus").vision);
         assert_eq!(of("llamacpp", "any").structured, Structured::Grammar);
+        assert_eq!(of("llamacpp", "any").constrain, Constrain::OnFailure);
+        let small = of("llamacpp", "SmolLM2-135M-Instruct.Q4_1.gguf");
+        assert_eq!(small.constrain, Constrain::Always);
         let gemma = of("ollama-native", "gemma2:9b");
         assert!(!gemma.native_tools && gemma.prompt_tools && gemma.vision);
         let embedding = of("openai", "text-embedding-3-small");

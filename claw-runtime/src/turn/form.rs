@@ -16,16 +16,20 @@ const NAMES: &[&str] = &[
     "response_format",
     "json_schema",
     "format",
-    "grammar",
     "schema",
+    "grammar",
+    "xgrammar",
+    "guided_json",
+    "structured_outputs",
 ];
 
 /// Tells whether a failed request with a form failed for it.
 pub(super) fn is_refusal(class: FailureClass, message: &str) -> bool {
     let message = message.to_ascii_lowercase();
+    let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     // Servers on the user's own machine answer 500 to a schema that they cannot turn into a grammar.
     matches!(class, FailureClass::BadRequest | FailureClass::Overloaded)
-        && NAMES.iter().any(|name| message.contains(name))
+        && words.any(|word| NAMES.contains(&word))
 }
 
 /// Returns a re-ask as it was before the form was told in it.
@@ -103,5 +107,44 @@ impl Turn {
             asking.tries = asking.tries.saturating_sub(1);
         }
         self.request();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_a_form_names_it() {
+        use FailureClass::{Auth, BadRequest, Overloaded};
+        for (class, message) in [
+            (BadRequest, "Unknown parameter: 'response_format'."),
+            (BadRequest, "response_format.type: unsupported value"),
+            (BadRequest, "invalid JSON schema in format"),
+            (Overloaded, "Failed to parse grammar"),
+        ] {
+            assert!(is_refusal(class, message), "{message}");
+        }
+        for (class, message) in [
+            (BadRequest, "unknown field `top_p`"),
+            (Overloaded, "busy; see the status page for more information"),
+            (Auth, "your key may not use response_format"),
+        ] {
+            assert!(!is_refusal(class, message), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_was_told_is_taken_back() {
+        let plain = ReAsk {
+            said: "x".to_owned(),
+            fault: "It is broken.".to_owned(),
+        };
+        let told = ReAsk {
+            fault: format!("{}{TOLD}", plain.fault),
+            ..plain.clone()
+        };
+        assert_eq!(untold(told), plain);
+        assert_eq!(untold(plain.clone()), plain);
     }
 }
