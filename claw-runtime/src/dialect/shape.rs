@@ -94,6 +94,10 @@ pub(super) struct Shape {
     /// What the other fields are, where they are anything in particular.
     pub(super) others: Option<Arc<Shape>>,
     pub(super) items: Option<Arc<Shape>>,
+    /// What the first items of a list are, where each place has its own.
+    pub(super) places: Vec<Arc<Shape>>,
+    /// The least and the most items of a list.
+    pub(super) counts: (usize, usize),
     /// Whether a list stands for a map.
     pub(super) is_map: bool,
     /// The branches of a union; a value fits one of them.
@@ -119,6 +123,8 @@ impl Shape {
             closed: false,
             others: None,
             items: None,
+            places: Vec::new(),
+            counts: (0, usize::MAX),
             is_map: false,
             any: Vec::new(),
             defined: None,
@@ -215,10 +221,14 @@ impl<'p> Look<'p> {
             return members.contains(&canonical(value));
         }
         match value {
-            Json::Array(items) => shape
-                .items
-                .as_ref()
-                .is_none_or(|of| items.iter().all(|item| self.fits(of, item))),
+            Json::Array(items) => {
+                let (least, most) = shape.counts;
+                let of = |at: usize| shape.places.get(at).or(shape.items.as_ref());
+                (least..=most).contains(&items.len())
+                    && (0..)
+                        .zip(items)
+                        .all(|(at, item)| of(at).is_none_or(|of| self.fits(of, item)))
+            }
             Json::Object(_) => self.fits_object(shape, value),
             _ => true,
         }

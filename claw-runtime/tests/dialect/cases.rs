@@ -3,6 +3,8 @@
 use claw_runtime::dialect::{DIALECTS, Dialect};
 use serde_json::{Value, json};
 
+use super::{encode, lift, lowered};
+
 /// A tool's parameter in the canonical schema, and what it is in a dialect.
 fn check(dialect: &str, property: Value, wanted: Value) {
     let schema = json!({"type": "object", "properties": {"a": property}, "required": ["a"], "additionalProperties": false});
@@ -206,6 +208,46 @@ fn a_union_that_cannot_be_told_apart_is_sent_as_text() {
         union,
         json!({"type": "string", "description": "a JSON value, as JSON text"}),
     );
+}
+
+#[test]
+fn a_list_belongs_to_the_branch_whose_length_it_has() {
+    let one =
+        json!({"type": "array", "prefixItems": [{}], "items": false, "minItems": 1, "maxItems": 1});
+    let some = json!({"type": "array", "items": {"type": "boolean"}, "maxItems": 3});
+    let schema = json!({
+        "type": "object", "properties": {"a": {"anyOf": [one, some]}}, "required": ["a"],
+    });
+    let dialect = Dialect::named("openai-strict").unwrap();
+    let (_, lowered) = lowered(dialect, &schema);
+    // The first branch takes any one value, as JSON text on the wire; two booleans are the second's.
+    let values = [
+        (json!({"a": [false]}), json!({"a": ["false"]})),
+        (json!({"a": [false, true]}), json!({"a": [false, true]})),
+    ];
+    for (value, wire) in values {
+        assert_eq!(encode(&lowered, &value), wire);
+        assert_eq!(lift(&lowered, &wire), value);
+    }
+}
+
+#[test]
+fn a_list_belongs_to_the_branch_whose_places_it_fits() {
+    let two = json!({"type": "array", "prefixItems": [{"enum": ["a", "b"]}, {}], "items": false, "minItems": 2, "maxItems": 2});
+    let some = json!({"type": "array", "items": {"type": "boolean"}, "maxItems": 3});
+    let schema = json!({
+        "type": "object", "properties": {"a": {"anyOf": [two, some]}}, "required": ["a"],
+    });
+    let dialect = Dialect::named("openai-strict").unwrap();
+    let (_, lowered) = lowered(dialect, &schema);
+    let values = [
+        (json!({"a": ["b", false]}), json!({"a": ["b", "false"]})),
+        (json!({"a": [false, true]}), json!({"a": [false, true]})),
+    ];
+    for (value, wire) in values {
+        assert_eq!(encode(&lowered, &value), wire);
+        assert_eq!(lift(&lowered, &wire), value);
+    }
 }
 
 #[test]

@@ -24,6 +24,15 @@ impl<'a> Lowering<'a> {
             "item",
             &mut low,
         );
+        // Of what the model writes only the form counts: a list that is too long is told so.
+        let counts = (
+            view.count("minItems").unwrap_or(0),
+            view.count("maxItems").unwrap_or(usize::MAX),
+        );
+        low.own = Arc::new(Shape {
+            counts,
+            ..(*low.own).clone()
+        });
         if matches!(view.value("uniqueItems"), Some(Json::Bool(true))) {
             self.lose("uniqueItems", Change::Described);
             low.notes.push("all different".to_owned());
@@ -67,6 +76,10 @@ impl<'a> Lowering<'a> {
         let plan = self.plan.add(op);
         lows.extend(rest);
         let own = Shape::any(lows.iter().map(|low| low.own.clone()).collect());
+        let own_places = lows[..places.len()]
+            .iter()
+            .map(|low| low.own.clone())
+            .collect();
         let wire = Shape::any(lows.iter().map(|low| low.wire.clone()).collect());
         let mut low = if self.keeps(Keywords::PREFIX_ITEMS) {
             let rest = is_open.then(|| lows.pop()).flatten();
@@ -91,10 +104,17 @@ impl<'a> Lowering<'a> {
         low.plan = plan;
         // An undeclared item of an open tuple may be anything.
         let closed = !is_open && matches!(view.value("items"), Some(Json::Bool(false)));
-        if is_open || closed {
-            low.own = list_of(own);
-            low.wire = list_of(wire);
-        }
+        let list = match is_open || closed {
+            true => {
+                low.wire = list_of(wire);
+                list_of(own)
+            }
+            false => low.own,
+        };
+        low.own = Arc::new(Shape {
+            places: own_places,
+            ..(*list).clone()
+        });
         low
     }
 }
