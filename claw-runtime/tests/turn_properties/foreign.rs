@@ -125,7 +125,6 @@ fn request() -> impl Strategy<Value = Event> {
                 }
                 .into(),
                 tool_choice,
-                constrained: false,
                 re_ask: asks.then(|| ReAsk {
                     said: String::new(),
                     fault: "no".to_owned(),
