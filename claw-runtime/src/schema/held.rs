@@ -84,7 +84,7 @@ impl<T: ToolInput> Lent<Vec<T>> {
 ///
 /// # Errors
 ///
-/// Returns what the shim gives when it may not: what [`parse`] refuses, nothing more without a context, and the fault of
+/// Returns what the shim gives when it may not: what parsing refuses, nothing more without a context, and the fault of
 /// an agent without the state that the tool needs.
 pub fn begin<'a>(
     ctx: Option<&'a ToolContext>,

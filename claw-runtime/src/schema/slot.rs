@@ -397,7 +397,7 @@ pub fn parse<'de>(
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// As for the arguments of a tool.
 pub fn members<'de>(
     cursor: &mut Cursor<'de>,
     properties: &'static [Property],
