@@ -116,7 +116,7 @@ async fn list(service: Service, learnt: &View) -> Result<Vec<Model>, Failure> {
         let declared = provider.capabilities(&name);
         let shown = tokio::time::timeout(PATIENCE, provider.about(&name)).await;
         let capabilities = shown.ok().and_then(Result::ok).unwrap_or(declared);
-        let is_learnt = learnt.has_learnt(provider.name(), &name, Fact::NoNativeTools);
+        let is_learnt = learnt.has_learnt(provider.name(), &name, &Fact::NoNativeTools);
         let said = provider.dialect(&name);
         let dialect = learnt.dialect(provider.name(), &name, said);
         let fitting = if capabilities.native_tools && !is_learnt {

@@ -261,7 +261,7 @@ impl Agent {
             .models
             .iter()
             .map(|Model { provider, name }| {
-                let learnt = view.has_learnt(provider.name(), name, Fact::NoNativeTools);
+                let learnt = view.has_learnt(provider.name(), name, &Fact::NoNativeTools);
                 let capabilities = provider.capabilities(name);
                 let fitting = if (capabilities.native_tools && !learnt) || inner.tools.is_empty() {
                     Protocol::Native

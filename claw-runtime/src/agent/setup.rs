@@ -40,7 +40,7 @@ impl Agent {
             let Model { provider, name } = model;
             let takes_it = provider.takes_form(name)
                 && !provider.capabilities(name).reasoning
-                && !view.has_learnt(provider.name(), name, Fact::NoForms);
+                && !view.has_learnt(provider.name(), name, &Fact::NoForms);
             if takes_it {
                 self.inner.constrain(model)
             } else {

@@ -430,6 +430,19 @@ fn parse_base(text: &str, fit: impl FnOnce(&str) -> String) -> Option<Url> {
     Some(url)
 }
 
+/// Returns a path with a version at its end: the one that stands there (`/v2`), else this.
+pub(crate) fn versioned(path: &str, version: &str) -> String {
+    let last = path.rsplit('/').next().unwrap_or("");
+    let is_version = last
+        .strip_prefix('v')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if is_version {
+        path.to_owned()
+    } else {
+        format!("{path}/{version}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,7 +84,7 @@ impl Turn {
         };
         let (provider, model) = (target.provider.clone(), target.model.clone());
         let fact = Fact::NoForms;
-        if !self.view.has_learnt(&provider, &model, fact.clone()) {
+        if !self.view.has_learnt(&provider, &model, &fact) {
             self.out.event(Event::Learnt {
                 provider,
                 model,

@@ -464,7 +464,7 @@ impl Turn {
             return;
         };
         let (provider, model) = (target.provider.clone(), target.model.clone());
-        if !self.view.has_learnt(&provider, &model, fact.clone()) {
+        if !self.view.has_learnt(&provider, &model, &fact) {
             self.out.event(Event::Learnt {
                 provider,
                 model,

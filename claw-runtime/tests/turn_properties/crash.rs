@@ -97,7 +97,7 @@ fn life(world: &World, kill: Option<Kill>, next: Next, medium: &mut Medium) -> O
     for target in &mut setup.targets {
         let target = Arc::make_mut(target);
         let native = target.protocol == Protocol::Native;
-        if native && view.has_learnt(&target.provider, &target.model, Fact::NoNativeTools) {
+        if native && view.has_learnt(&target.provider, &target.model, &Fact::NoNativeTools) {
             target.protocol = Protocol::Prompt;
         }
         let declared = Dialect::named(&target.dialect).unwrap();
@@ -105,7 +105,7 @@ fn life(world: &World, kill: Option<Kill>, next: Next, medium: &mut Medium) -> O
         target.dialect = dialect.name.to_owned();
     }
     for (target, constrain) in setup.targets.iter().zip(&mut setup.constrain) {
-        if view.has_learnt(&target.provider, &target.model, Fact::NoForms) {
+        if view.has_learnt(&target.provider, &target.model, &Fact::NoForms) {
             *constrain = Constrain::Never;
         }
     }

@@ -421,7 +421,7 @@ fn a_model_without_tools_is_asked_in_prose_and_that_is_kept() {
     assert_eq!(protocols, [Protocol::Native, Protocol::Prompt]);
     assert!(
         ran.view
-            .has_learnt("provider0", "model", Fact::NoNativeTools)
+            .has_learnt("provider0", "model", &Fact::NoNativeTools)
     );
 }
 
@@ -444,8 +444,8 @@ fn a_refused_schema_goes_in_the_laxer_dialect_and_that_is_kept() {
         dialects(&ran),
         ["provider0 openai-strict", "provider0 openai"]
     );
-    assert!(ran.view.has_learnt("provider0", "model", refused.clone()));
-    assert!(!ran.view.has_learnt("provider1", "model", refused));
+    assert!(ran.view.has_learnt("provider0", "model", &refused));
+    assert!(!ran.view.has_learnt("provider1", "model", &refused));
 
     // The next model has a dialect of its own.
     let mut world = World::new([

@@ -122,15 +122,7 @@ impl Provider for Anthropic {
 /// Returns the path in front of `/messages` for an address as people write it.
 fn fit(path: &str) -> String {
     let path = path.strip_suffix("/messages").unwrap_or(path);
-    let last = path.rsplit('/').next().unwrap_or("");
-    let is_version = last
-        .strip_prefix('v')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    if is_version {
-        path.to_owned()
-    } else {
-        format!("{path}/v1")
-    }
+    endpoint::versioned(path, "v1")
 }
 
 #[cfg(test)]

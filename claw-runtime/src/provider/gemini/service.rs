@@ -133,15 +133,7 @@ impl Provider for Gemini {
 fn fit(path: &str) -> String {
     let path = path.strip_suffix("/openai").unwrap_or(path);
     let path = path.strip_suffix("/models").unwrap_or(path);
-    let last = path.rsplit('/').next().unwrap_or("");
-    let is_version = last
-        .strip_prefix('v')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    if is_version {
-        path.to_owned()
-    } else {
-        format!("{path}/v1beta")
-    }
+    endpoint::versioned(path, "v1beta")
 }
 
 #[cfg(test)]

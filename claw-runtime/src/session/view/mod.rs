@@ -240,10 +240,10 @@ impl View {
     }
 
     /// Tells whether `fact` was learnt about a model.
-    pub fn has_learnt(&self, provider: &str, model: &str, fact: Fact) -> bool {
+    pub fn has_learnt(&self, provider: &str, model: &str, fact: &Fact) -> bool {
         self.learnt
             .iter()
-            .any(|(p, m, f)| p == provider && m == model && *f == fact)
+            .any(|(p, m, f)| p == provider && m == model && f == fact)
     }
 
     /// Returns the dialect that a model's tools go in when `declared` is the one it is said to take: the first of it and
@@ -259,7 +259,7 @@ impl View {
             let refused = Fact::SchemaRefused {
                 dialect: dialect.name.to_owned(),
             };
-            if !self.has_learnt(provider, model, refused) {
+            if !self.has_learnt(provider, model, &refused) {
                 break;
             }
             dialect = laxer;
