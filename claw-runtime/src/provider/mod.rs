@@ -22,6 +22,8 @@ mod history;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 mod lenient;
+#[cfg(feature = "local")]
+mod local;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
