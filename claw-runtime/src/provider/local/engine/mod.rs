@@ -7,7 +7,14 @@
 #![allow(dead_code, reason = "each part is used once the provider is there")]
 
 mod error;
+mod format;
+mod gguf;
 mod job;
+mod kernel;
+mod matrix;
+mod model;
+mod shape;
+mod threads;
 mod vocabulary;
 
 #[allow(unused_imports, reason = "what the provider is written against")]
