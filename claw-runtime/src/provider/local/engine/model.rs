@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::gguf::{Fault, Gguf};
 use super::kernel::Attend;
 use super::matrix::{Activations, Matrix};
+use super::memories::Reads;
 use super::shape::Shape;
 use super::threads::Threads;
 
@@ -47,18 +48,33 @@ struct Linear {
 }
 
 /// What the layers keep of the tokens read so far.
-#[derive(Default, Clone)]
+#[derive(Default)]
 pub(super) struct Memory {
     layers: Vec<[Vec<f32>; 2]>,
     tokens: usize,
 }
 
-impl Memory {
-    /// Forgets all tokens but the first `tokens`.
-    pub(super) fn cut(&mut self, tokens: usize, shape: &Shape) {
-        self.tokens = self.tokens.min(tokens);
-        for side in self.layers.iter_mut().flatten() {
-            side.truncate(self.tokens * shape.key_width());
+impl Reads for Model {
+    type Memory = Memory;
+
+    fn read_on(&self, memory: &mut Memory, tokens: &[u32], logits: Option<&mut Vec<f32>>) {
+        self.threads.run(|| self.pass(memory, tokens, logits));
+    }
+
+    fn first(&self, memory: &Memory, tokens: usize) -> Memory {
+        let numbers = tokens.min(memory.tokens) * self.shape.key_width();
+        let sides =
+            |[keys, values]: &[Vec<f32>; 2]| [keys[..numbers].to_vec(), values[..numbers].to_vec()];
+        Memory {
+            layers: memory.layers.iter().map(sides).collect(),
+            tokens: tokens.min(memory.tokens),
+        }
+    }
+
+    fn cut(&self, memory: &mut Memory, tokens: usize) {
+        memory.tokens = memory.tokens.min(tokens);
+        for side in memory.layers.iter_mut().flatten() {
+            side.truncate(memory.tokens * self.shape.key_width());
         }
     }
 }
@@ -111,16 +127,7 @@ impl Model {
         })
     }
 
-    pub(super) fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Reads `tokens` after those in `memory` and returns the logits of what follows the last of them.
-    pub(super) fn read_on(&self, memory: &mut Memory, tokens: &[u32]) -> Vec<f32> {
-        self.threads.run(|| self.pass(memory, tokens))
-    }
-
-    fn pass(&self, memory: &mut Memory, tokens: &[u32]) -> Vec<f32> {
+    fn pass(&self, memory: &mut Memory, tokens: &[u32], logits: Option<&mut Vec<f32>>) {
         let width = self.shape.width;
         memory
             .layers
@@ -142,13 +149,12 @@ impl Model {
             self.feed(layer, tokens.len(), &mut numbers, &mut scratch);
         }
         memory.tokens += tokens.len();
+        let Some(logits) = logits else { return };
         let last = &numbers[numbers.len() - width..];
         norm(last, &self.norm, self.shape.epsilon, &mut scratch.normed);
         scratch.activations.set(1, &scratch.normed);
         let output = self.output.as_ref().unwrap_or(&self.embedding);
-        let mut logits = Vec::new();
-        output.times(&scratch.activations, &self.threads, &mut logits);
-        logits
+        output.times(&scratch.activations, &self.threads, logits);
     }
 
     fn attention(
