@@ -20,7 +20,7 @@ mod failure;
 pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
-mod http;
+pub(crate) mod http;
 mod lenient;
 #[cfg(feature = "local")]
 mod local;
