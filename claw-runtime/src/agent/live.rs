@@ -30,12 +30,17 @@ impl<'o> Watch<'o> {
 /// Shows the pieces of a reply as they come, tools by the names we know them by.
 pub(super) struct Shown<'r> {
     pub(super) watch: &'r Watch<'r>,
+    /// Whether text is among what is shown.
+    pub(super) live: bool,
     pub(super) offer: Option<Arc<Offer>>,
 }
 
 impl DeltaSink for Shown<'_> {
     fn delta(&mut self, mut delta: Delta) {
         if matches!(delta, Delta::Text { .. }) {
+            if !self.live {
+                return;
+            }
             self.watch.shown.store(true, Ordering::Relaxed);
         }
         if let (Delta::CallStarted { name, .. }, Some(offer)) = (&mut delta, &self.offer) {

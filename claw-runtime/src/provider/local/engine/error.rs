@@ -47,7 +47,7 @@ pub(crate) enum EngineError {
     },
     /// The constraint gave up.
     #[error("the form of the reply cannot be kept: {0}")]
-    Constraint(String),
+    Constraint(#[from] super::ConstraintError),
     /// The engine failed inside; the job is lost, others are not.
     #[error("the model failed inside: {0}")]
     Inside(String),

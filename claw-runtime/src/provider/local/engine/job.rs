@@ -34,12 +34,12 @@ pub(crate) trait Constraint: Send {
     /// When no token may come and the reply is not complete, or the form became too costly to follow.
     fn mask(&mut self, logits: &mut [f32]) -> Result<Step, ConstraintError>;
 
-    /// Takes the token that was chosen.
+    /// Takes the token that was chosen, and tells whether anything may follow.
     ///
     /// # Errors
     ///
     /// When it is none of those allowed.
-    fn take(&mut self, token: u32) -> Result<(), ConstraintError>;
+    fn take(&mut self, token: u32) -> Result<Step, ConstraintError>;
 
     /// Returns tokens that must come next, which need not be asked of the model; [`take`](Self::take) is called for
     /// each of them in order.
