@@ -97,7 +97,9 @@ impl FolderFile {
         if let Some(providers) = table(layer, "providers") {
             for (name, provider) in providers.iter_mut() {
                 if let Value::Table(provider) = provider {
-                    ignore(provider, &format!("providers.{name}."), "key_file");
+                    for key in ["key_file", "key_command"] {
+                        ignore(provider, &format!("providers.{name}."), key);
+                    }
                 }
             }
         }

@@ -7,6 +7,7 @@ mod formats;
 mod imports;
 mod models;
 mod protocol;
+mod secrets;
 mod service;
 mod sessions;
 mod show;

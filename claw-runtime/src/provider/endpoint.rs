@@ -2,7 +2,6 @@
 //!
 //! The same for every wire format. A format adds its paths, the header its key goes in, and what a body means.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -19,6 +18,7 @@ use super::failure::Complaint;
 use super::http::{self, Timeouts};
 use super::wait;
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
+use crate::secret::{Secrets, is_secret_name};
 
 /// Why a provider cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +53,8 @@ pub enum SetupError {
 /// What every provider can be told of its endpoint.
 macro_rules! options {
     () => {
-        /// Sends this header with every request; its value is treated as a secret.
+        /// Sends this header with every request; its value shows in no error. Where its name is that of a secret, as
+        /// `x-token`, an agent masks it wherever something is kept or shown.
         ///
         /// # Errors
         ///
@@ -112,6 +113,8 @@ pub(crate) struct Endpoint {
     pub(crate) rules: Vec<Rule>,
     pub(crate) timeouts: Timeouts,
     client: OnceLock<Client>,
+    /// What no error may show, collected when the first one comes.
+    unsaid: OnceLock<Secrets>,
 }
 
 impl Endpoint {
@@ -137,6 +140,7 @@ impl Endpoint {
             rules: Vec::new(),
             timeouts: Timeouts::default(),
             client: OnceLock::new(),
+            unsaid: OnceLock::new(),
         })
     }
 
@@ -351,24 +355,59 @@ impl Endpoint {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// Takes the secrets out of an error's message: a service may repeat what it was sent.
+    /// Adds key, password and what is named like a secret to `known`.
+    pub(crate) fn secrets(&self, known: &Secrets) {
+        if let Some(key) = &self.key {
+            known.add(key.expose_secret());
+        }
+        if let Some(password) = self.base.password() {
+            known.add(password);
+        }
+        let headers = self.headers.iter();
+        for (name, value) in headers.filter(|(_, value)| value.is_sensitive()) {
+            if names_secret(name.as_str())
+                && let Ok(value) = value.to_str()
+            {
+                known.add(value);
+            }
+        }
+        for (name, value) in self.base.query_pairs() {
+            if names_secret(&name) {
+                known.add(&value);
+            }
+        }
+    }
+
+    /// Takes the secrets out of an error: a service may repeat what it was sent.
     fn scrub(&self, mut error: ProviderError) -> ProviderError {
-        let key = self.key.as_ref().map(|key| key.expose_secret().trim());
-        let headers = self.headers.values().filter(|value| value.is_sensitive());
-        let headers = headers.filter_map(|value| value.to_str().ok());
-        let mut secrets: Vec<Cow<'_, str>> =
-            key.into_iter().chain(headers).map(Cow::from).collect();
-        // Services that take the key in the address repeat the address.
-        secrets.extend(self.base.password().map(Cow::from));
-        for part in self.base.query().into_iter().flat_map(|it| it.split('&')) {
-            secrets.extend(part.split_once('=').map(|(_, value)| Cow::from(value)));
-        }
-        secrets.extend(self.base.query_pairs().map(|(_, value)| value));
-        for secret in &secrets {
-            remove(secret, &mut error.message);
-        }
+        let unsaid = self.unsaid.get_or_init(|| {
+            let unsaid = Secrets::new();
+            self.secrets(&unsaid);
+            // An error is no place for any of them, whatever they are called.
+            let headers = self.headers.values().filter(|value| value.is_sensitive());
+            for value in headers.filter_map(|value| value.to_str().ok()) {
+                unsaid.add(value);
+            }
+            for (_, value) in self.base.query_pairs() {
+                unsaid.add(&value);
+            }
+            unsaid
+        });
+        error.message = unsaid.mask_message(&error.message);
+        unsaid.mask_content(&mut error.partial);
         error
     }
+}
+
+/// Tells whether a header or a part of a query holds a secret, by its name.
+fn names_secret(name: &str) -> bool {
+    let name = name.replace('-', "_");
+    let word = name
+        .rsplit('_')
+        .next()
+        .unwrap_or(&name)
+        .to_ascii_lowercase();
+    is_secret_name(&name) || matches!(&*word, "authorization" | "auth" | "sig" | "signature")
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -378,31 +417,6 @@ impl std::fmt::Debug for Endpoint {
             .field("host", &self.base.host_str())
             .field("has_key", &self.key.is_some())
             .finish_non_exhaustive()
-    }
-}
-
-/// Replaces `secret` wherever it stands in a bounded message, also where the bound cut it.
-fn remove(secret: &str, message: &mut String) {
-    /// What is shorter is no secret, and would take ordinary words out.
-    const SHORTEST: usize = 6;
-    /// A beginning of so little tells nothing.
-    const BEGINNING: usize = 4;
-    if secret.len() < SHORTEST {
-        return;
-    }
-    if message.contains(secret) {
-        *message = message.replace(secret, "***");
-    }
-    let Some(kept) = message.strip_suffix('…') else {
-        return;
-    };
-    let cut = (BEGINNING..secret.len())
-        .rev()
-        .filter_map(|end| secret.get(..end))
-        .find(|beginning| kept.ends_with(beginning));
-    if let Some(beginning) = cut {
-        message.truncate(kept.len() - beginning.len());
-        message.push_str("***…");
     }
 }
 

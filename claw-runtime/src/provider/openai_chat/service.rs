@@ -9,6 +9,7 @@ use super::{Quirks, decoder};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::secret::Secrets;
 
 /// A service that speaks OpenAI chat completions.
 ///
@@ -85,6 +86,10 @@ impl OpenAiChat {
 impl Provider for OpenAiChat {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {
