@@ -106,6 +106,7 @@ impl Service {
                 base_url,
                 key: key?,
                 headers: own.headers,
+                ca_file: own.ca_file.or_else(|| config.ca_file.clone()),
                 quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
                 rules,
                 thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),

@@ -91,6 +91,7 @@ enum Form {
 const ROOT: &[(&str, Form)] = &[
     ("model", Form::Value),
     ("base_url", Form::Value),
+    ("ca_file", Form::Value),
     ("workspace", Form::Value),
     ("system", Form::Value),
     ("user_timezone", Form::Value),
@@ -111,6 +112,7 @@ const PROVIDER: &[(&str, Form)] = &[
     ("key_env", Form::Value),
     ("key_file", Form::Value),
     ("key_command", Form::Value),
+    ("ca_file", Form::Value),
     ("protocol", Form::Value),
     ("constrain", Form::Value),
     ("headers", Form::Headers),

@@ -38,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) model: Option<String>,
     /// Address of the service that is asked, OpenAI-compatible unless the model names another.
     pub(crate) base_url: Option<Address>,
+    /// The file of an authority that services are trusted by, besides the public ones.
+    pub(crate) ca_file: Option<PathBuf>,
     /// The folder the agent works in.
     pub(crate) workspace: Option<PathBuf>,
     /// Standing instructions.
@@ -92,6 +94,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) key_file: Option<PathBuf>,
     /// The program that prints its key, and the program's arguments; before the others where it is set.
     pub(crate) key_command: Vec<String>,
+    /// The file of an authority that it is trusted by, in place of the one for all services.
+    pub(crate) ca_file: Option<PathBuf>,
     /// How tool calls travel to and from its models.
     pub(crate) protocol: Option<Protocol>,
     /// When its models are held to a form under the prompt protocol.

@@ -6,6 +6,7 @@ mod config;
 mod formats;
 mod imports;
 mod models;
+mod network;
 mod protocol;
 mod secrets;
 mod service;

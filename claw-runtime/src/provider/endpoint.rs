@@ -3,11 +3,13 @@
 //! The same for every wire format. A format adds its paths, the header its key goes in, and what a body means.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url};
+use rustls::pki_types::TrustAnchor;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -16,9 +18,10 @@ use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
 use super::http::{self, Timeouts};
-use super::wait;
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
+use super::{wait, wrong_address};
 use crate::secret::{Secrets, is_secret_name};
+use crate::tls;
 
 /// Why a provider cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +42,19 @@ pub enum SetupError {
     Key {
         /// The provider.
         provider: String,
+    },
+    /// The file of an authority cannot be used.
+    #[error(
+        "`{}`, the `ca_file` of provider `{provider}`, cannot be used: {message}; expected certificates in PEM form",
+        file.display()
+    )]
+    Authority {
+        /// The provider.
+        provider: String,
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        message: String,
     },
     /// A header cannot be sent.
     #[error("header `{header}` of provider `{provider}` has characters that HTTP does not allow")]
@@ -93,6 +109,19 @@ macro_rules! options {
             self
         }
 
+        /// Trusts the authorities in this PEM file too, besides the system's and Mozilla's.
+        ///
+        /// # Errors
+        ///
+        /// Fails when the file cannot be read or holds no certificate of an authority.
+        pub fn ca_file(
+            mut self,
+            pem: &std::path::Path,
+        ) -> Result<Self, $crate::provider::SetupError> {
+            self.endpoint = self.endpoint.ca_file(pem)?;
+            Ok(self)
+        }
+
         /// Sets how long an answer may be silent.
         pub fn timeouts(mut self, timeouts: $crate::provider::Timeouts) -> Self {
             self.endpoint.timeouts = timeouts;
@@ -112,6 +141,8 @@ pub(crate) struct Endpoint {
     pub(crate) of_models: HashMap<String, Capabilities>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) timeouts: Timeouts,
+    /// Trusted besides the public ones.
+    authorities: Vec<TrustAnchor<'static>>,
     client: OnceLock<Client>,
     /// What no error may show, collected when the first one comes.
     unsaid: OnceLock<Secrets>,
@@ -139,6 +170,7 @@ impl Endpoint {
             of_models: HashMap::new(),
             rules: Vec::new(),
             timeouts: Timeouts::default(),
+            authorities: Vec::new(),
             client: OnceLock::new(),
             unsaid: OnceLock::new(),
         })
@@ -167,6 +199,17 @@ impl Endpoint {
         let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
         value.set_sensitive(true);
         self.headers.insert(header, value);
+        Ok(self)
+    }
+
+    /// Trusts the authorities in this PEM file too.
+    pub(crate) fn ca_file(mut self, pem: &Path) -> Result<Self, SetupError> {
+        let read = tls::authorities(pem).map_err(|message| SetupError::Authority {
+            provider: self.name.clone(),
+            file: pem.to_owned(),
+            message,
+        })?;
+        self.authorities.extend(read);
         Ok(self)
     }
 
@@ -258,7 +301,7 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         sink: &mut dyn DeltaSink,
     ) -> Result<Reply, ProviderError> {
-        let response = http::send(post, &self.timeouts).await?;
+        let response = http::send(post, &self.base, &self.timeouts).await?;
         let mut decoder = decoder(head(&response));
         let read = http::read(response, started, &self.timeouts, |bytes| {
             decoder.feed(bytes, sink)
@@ -311,7 +354,7 @@ impl Endpoint {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
         let request = request?.headers(self.headers.clone());
-        let response = http::send(request, &self.timeouts).await?;
+        let response = http::send(request, &self.base, &self.timeouts).await?;
         let head = head(&response);
         let mut body = Vec::new();
         http::read(response, started, &self.timeouts, |bytes| {
@@ -337,13 +380,21 @@ impl Endpoint {
                 Ok(_) => Err(no_answer()),
             };
         }
-        let body: Option<Value> = serde_json::from_slice(&body).ok();
-        if let Some(found) = body.as_ref().and_then(read) {
+        let document: Option<Value> = serde_json::from_slice(&body).ok();
+        if let Some(found) = document.as_ref().and_then(read) {
             return Ok(found);
         }
-        Err(match body.as_ref().and_then(Complaint::in_body) {
+        Err(match document.as_ref().and_then(Complaint::in_body) {
             Some(complaint) => complaint.into_error(head.status),
-            None => no_answer(),
+            None if document.is_some() => no_answer(),
+            None => {
+                let text = String::from_utf8_lossy(&body);
+                let message = match text.trim_start().starts_with('<') {
+                    true => wrong_address::page(&text, head.status),
+                    false => wrong_address::text(&text, &format!("a {what}")),
+                };
+                ProviderError::new(FailureClass::BadResponse, message)
+            }
         })
     }
 
@@ -351,7 +402,7 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = http::client(&self.base, &self.timeouts)?;
+        let client = http::client(&self.base, &self.authorities, &self.timeouts)?;
         Ok(self.client.get_or_init(|| client))
     }
 

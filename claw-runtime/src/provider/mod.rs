@@ -36,6 +36,7 @@ mod think;
 mod thinking;
 #[cfg(feature = "http")]
 mod wait;
+mod wrong_address;
 
 use std::time::Duration;
 

@@ -43,7 +43,10 @@ impl OpenAiChat {
         key: Option<SecretString>,
     ) -> Result<Self, SetupError> {
         let endpoint = Endpoint::new(name.into(), base_url, key, |path| {
-            let path = path.strip_suffix("/chat/completions").unwrap_or(path);
+            // What people paste is the address of one of its functions as often.
+            let functions = ["/chat/completions", "/completions", "/models", "/responses"];
+            let base = functions.iter().find_map(|it| path.strip_suffix(it));
+            let path = base.unwrap_or(path);
             if path.is_empty() { "/v1" } else { path }.to_owned()
         })?;
         Ok(Self {
