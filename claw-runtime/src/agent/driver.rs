@@ -339,16 +339,18 @@ impl<'r> Work<'r> {
         let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
         self.offer = offered.then(|| agent.tools.offer(dialect));
         // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
-        self.live = streams && !prompted && summary.is_none();
+        let unseen = prompted || summary.is_some();
+        self.live = streams && !unseen && self.watch.observer().is_live();
         self.watch.shown.store(false, Ordering::Relaxed);
-        let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, self.live) {
+        let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, unseen) {
             (false, _) => None,
-            (true, true) => Some(Box::new(Shown::new(
+            (true, true) => Some(Box::new(Unseen)),
+            (true, false) => Some(Box::new(Shown::new(
                 self.watch,
+                self.live,
                 self.offer.clone(),
                 agent.secrets.pieces(),
             ))),
-            (true, false) => Some(Box::new(Unseen)),
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),

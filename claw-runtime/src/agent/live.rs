@@ -31,6 +31,8 @@ impl<'o> Watch<'o> {
 /// Shows the pieces of a reply as they come, tools by the names we know them by, secrets masked.
 pub(super) struct Shown<'r> {
     watch: &'r Watch<'r>,
+    /// Whether text is among what is shown.
+    live: bool,
     offer: Option<Arc<Offer>>,
     /// The text that grows, and whether it is reasoning.
     pieces: Pieces,
@@ -38,9 +40,15 @@ pub(super) struct Shown<'r> {
 }
 
 impl<'r> Shown<'r> {
-    pub(super) fn new(watch: &'r Watch<'r>, offer: Option<Arc<Offer>>, pieces: Pieces) -> Self {
+    pub(super) fn new(
+        watch: &'r Watch<'r>,
+        live: bool,
+        offer: Option<Arc<Offer>>,
+        pieces: Pieces,
+    ) -> Self {
         Self {
             watch,
+            live,
             offer,
             pieces,
             reasons: false,
@@ -70,6 +78,7 @@ impl<'r> Shown<'r> {
 impl DeltaSink for Shown<'_> {
     fn delta(&mut self, delta: Delta) {
         let (text, reasons) = match delta {
+            Delta::Text { .. } if !self.live => return,
             Delta::Text { text } => (text, false),
             Delta::Reasoning { text } => (text, true),
             Delta::CallStarted { index, name } => {

@@ -224,6 +224,10 @@ struct Told {
 }
 
 impl Observer for Told {
+    fn is_live(&self) -> bool {
+        false
+    }
+
     fn event(&mut self, event: &Event) {
         if let Event::Assistant { content, .. } = event {
             let calls = Message::assistant(content.clone());
