@@ -9,6 +9,8 @@ pub mod budget;
 pub mod dialect;
 pub mod digest;
 mod dispatch;
+#[cfg(feature = "http")]
+pub mod download;
 pub mod event;
 pub mod fallback;
 mod glob;

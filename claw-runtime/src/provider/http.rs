@@ -60,7 +60,8 @@ pub(crate) fn client(base: &Url, timeouts: &Timeouts) -> Result<Client, Provider
         .map_err(|error| network(error, "cannot make an HTTP client"))
 }
 
-pub(super) fn is_loopback(base: &Url) -> bool {
+/// Tells whether an address is of this machine.
+pub(crate) fn is_loopback(base: &Url) -> bool {
     let host = base.host_str().unwrap_or("").trim_matches(['[', ']']);
     host == "localhost"
         || host
@@ -131,8 +132,12 @@ fn stalled(wait: Duration) -> ProviderError {
     )
 }
 
-/// Returns a transport failure in words; without the address, which may hold a key.
 fn network(error: reqwest::Error, what: &str) -> ProviderError {
+    ProviderError::new(FailureClass::Network, cause(error, what))
+}
+
+/// Returns a transport failure in words; without the address, which may hold a key.
+pub(crate) fn cause(error: reqwest::Error, what: &str) -> String {
     let error = error.without_url();
     let mut message = format!("{what}: {error}");
     let mut source = error.source();
@@ -144,7 +149,7 @@ fn network(error: reqwest::Error, what: &str) -> ProviderError {
         }
         source = cause.source();
     }
-    ProviderError::new(FailureClass::Network, bounded(&message))
+    bounded(&message)
 }
 
 #[cfg(test)]

@@ -20,8 +20,10 @@ mod failure;
 pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
-mod http;
+pub(crate) mod http;
 mod lenient;
+#[cfg(feature = "local")]
+mod local;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
