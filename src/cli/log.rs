@@ -20,7 +20,7 @@ pub(crate) fn start(args: &Args) -> Result<(), Failure> {
             .hint("expected error, warn, info, debug, trace, or filters like `claw_runtime=debug`")
     })?;
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| super::secrets::Log)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
     let registry = tracing_subscriber::registry().with(filter);
     if args.log_json {

@@ -17,7 +17,7 @@ use crate::tool::{Approve, Tool, ValidArguments};
 const NAME_CHARS: usize = 64;
 /// How the refusal of a faulty call begins: by this a fold of the journal tells it from that of a call that could run.
 pub(super) const FAULTY: &str = "Refused: this call failed the same way each time it was sent.";
-pub(super) const CUT_AGAIN: &str = "Refused: the output limit cut this call each time it was sent.";
+pub(super) const CUT_AGAIN: &str = "Refused: this call broke off each time it was sent.";
 /// Tools named where none is near.
 const LISTED: usize = 20;
 
@@ -180,8 +180,8 @@ impl Turn {
 
 fn cut_text(call: &ToolCall) -> String {
     format!(
-        "Tool call to `{}` was not run: the output limit cut its arguments after {} characters. Send less at once, for \
-         example in several calls.",
+        "Tool call to `{}` was not run: its arguments break off after {} characters, as at an output limit. Send the whole \
+         call again; where it is long, send less at once, for example in several calls.",
         clip(&call.name, NAME_CHARS),
         call.arguments.chars().count()
     )

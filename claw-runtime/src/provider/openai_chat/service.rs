@@ -10,6 +10,7 @@ use super::{Quirks, decoder};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::secret::Secrets;
 
 /// A service that speaks OpenAI chat completions.
 ///
@@ -44,7 +45,10 @@ impl OpenAiChat {
         key: Option<SecretString>,
     ) -> Result<Self, SetupError> {
         let endpoint = Endpoint::new(name.into(), base_url, key, |path| {
-            let path = path.strip_suffix("/chat/completions").unwrap_or(path);
+            // What people paste is the address of one of its functions as often.
+            let functions = ["/chat/completions", "/completions", "/models", "/responses"];
+            let base = functions.iter().find_map(|it| path.strip_suffix(it));
+            let path = base.unwrap_or(path);
             if path.is_empty() { "/v1" } else { path }.to_owned()
         })?;
         Ok(Self {
@@ -88,6 +92,10 @@ impl OpenAiChat {
 impl Provider for OpenAiChat {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {
