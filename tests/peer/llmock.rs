@@ -393,3 +393,35 @@ fn a_conversation_that_is_too_long_is_shortened_and_asked_again() {
         assert_eq!(run.events("intent").len(), 1, "{}", format.name);
     }
 }
+
+/// Where nothing comes after the first piece for longer than the format's patience, the reader leaves and asks again.
+#[test]
+fn a_stream_that_stands_still_is_left() {
+    // The other two formats have pauses of some minutes.
+    let [chat, _, _, generate] = formats() else {
+        unreachable!("there are four formats");
+    };
+    each(&[(chat, 2), (generate, 1)], |(format, after)| {
+        let Some(peer) = start(&[]) else { return };
+        let behaviours = [
+            json!({"type": "reply", "text": "One two."}),
+            json!({"type": "reply", "text": "One two three."}),
+            json!({"type": "stream_fault", "kind": "stall", "after_chunks": after, "stall_seconds": 60}),
+        ];
+        plan(&peer, &behaviours);
+        let run = Run::new(format, &peer.root(), true, ONE_TOOL, "count");
+        let expected = (Some(0), "One two three.\n");
+        assert_eq!(
+            (run.code, &*run.out),
+            expected,
+            "{}: {}",
+            format.name,
+            run.err
+        );
+        let classes: Vec<_> = run.failures().into_iter().map(|it| it.0).collect();
+        assert_eq!(classes, ["stalled"], "{}", format.name);
+        let verdict = peer.ask("GET", "/_llmock/verdict", &Value::Null);
+        assert_eq!(verdict["findings"], json!([]), "{}", format.name);
+        assert_eq!(verdict["calls"], 1, "{}: {verdict}", format.name);
+    });
+}
