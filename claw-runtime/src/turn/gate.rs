@@ -102,8 +102,8 @@ impl Turn {
     }
 
     fn rule(&mut self, call: ToolCall, tool: Arc<Tool>, arguments: ValidArguments) -> Call {
-        let digest = canonical::digest(tool.name(), arguments.text());
-        let mark = self.propose(&tool, &arguments);
+        let (digest, signature) = canonical::names(&tool, arguments.text());
+        let mark = self.propose(&tool, &signature);
         if mark.rung() >= Rung::Refuse {
             self.guard_spoke(&call.id, mark.rung());
             if mark.rung() == Rung::Stop {
@@ -154,10 +154,10 @@ impl Turn {
     }
 
     /// Tells the guard of a call that is about to be decided on.
-    pub(super) fn propose(&mut self, tool: &Tool, arguments: &ValidArguments) -> Mark {
+    fn propose(&mut self, tool: &Tool, signature: &str) -> Mark {
         let proposal = Proposal {
             tool: tool.name(),
-            signature: &canonical::signature(tool, arguments.text()),
+            signature,
             polls: tool.spec().poll,
             now: self.now,
         };
