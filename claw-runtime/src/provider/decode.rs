@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::draft::Draft;
 use super::failure::{Complaint, bounded};
 use super::surrogates::Joiner;
-use super::{DeltaSink, FailureClass, ProviderError, Reply, sse, wrong_address};
+use super::{DeltaSink, FailureClass, ProviderError, Reply, lenient, sse, wrong_address};
 use crate::message::StopReason;
 
 /// What one wire format makes of the documents of an answer.
@@ -188,7 +188,7 @@ impl Decoder {
                 }
             }
             Body::Lines(line) => {
-                let line = String::from_utf8_lossy(&line);
+                let line = lenient::utf8(&line);
                 if !self.take(line_event(&line), sink) && is_document(&line) {
                     self.no_document();
                 }
@@ -257,7 +257,7 @@ impl Decoder {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             held.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end + 1..];
-            self.event(line_event(&String::from_utf8_lossy(&held)), sink);
+            self.event(line_event(&lenient::utf8(&held)), sink);
             held.clear();
         }
         held.extend_from_slice(bytes);
@@ -327,7 +327,7 @@ impl Decoder {
     }
 
     fn whole(&mut self, body: &[u8], sink: &mut dyn DeltaSink) {
-        let text = String::from_utf8_lossy(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body));
+        let text = lenient::utf8(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body));
         let text = text.trim();
         if is_success(&self.head) && !text.starts_with('<') {
             return self.whole_document(text, sink);

@@ -23,7 +23,7 @@ mod history;
 pub(crate) mod http;
 mod lenient;
 #[cfg(feature = "local")]
-mod local;
+pub mod local;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -61,6 +61,8 @@ pub use gemini::Gemini;
 pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
+#[cfg(feature = "local")]
+pub use local::Local;
 #[cfg(feature = "http")]
 pub use ollama::Ollama;
 #[cfg(feature = "http")]

@@ -1,6 +1,7 @@
 //! The provider itself: address, key, options; one request, one answer.
 
 use futures_util::future::BoxFuture;
+use reqwest::Url;
 use reqwest::header::AUTHORIZATION;
 use secrecy::SecretString;
 
@@ -25,6 +26,7 @@ use crate::secret::Secrets;
 /// ```
 pub struct OpenAiChat {
     endpoint: Endpoint,
+    completions: Url,
     quirks: Quirks,
 }
 
@@ -50,6 +52,7 @@ impl OpenAiChat {
             if path.is_empty() { "/v1" } else { path }.to_owned()
         })?;
         Ok(Self {
+            completions: endpoint.below("chat/completions"),
             endpoint: endpoint.key_in(AUTHORIZATION, "Bearer ")?,
             quirks: Quirks::COMMON,
         })
@@ -80,7 +83,7 @@ impl OpenAiChat {
         };
         let body = encode(request, peer, stream);
         let model = request.model.to_owned();
-        let url = self.endpoint.below("chat/completions");
+        let url = self.completions.clone();
         let decode = move |head| decoder(&self.endpoint.name, &model, head);
         self.endpoint.post(url, body, stream, decode, sink)
     }
