@@ -138,8 +138,8 @@ fn is_identity_card(number: &[u8]) -> bool {
 
 /// Tells whether a number is no part of a longer one or of a word.
 fn stands_alone(text: &str, place: Range<usize>) -> bool {
-    let before = text[..place.start].as_bytes();
-    let after = text[place.end..].as_bytes();
+    let before = &text.as_bytes()[..place.start];
+    let after = &text.as_bytes()[place.end..];
     let is_word =
         |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'_');
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
