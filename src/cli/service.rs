@@ -5,6 +5,7 @@ use std::sync::Arc;
 use claw_runtime::provider::abilities;
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::{self, Format, Preset};
+use claw_runtime::provider::veil::{Veil, Veiled};
 use claw_runtime::provider::{Protocol, Provider, Thinking};
 use secrecy::SecretString;
 
@@ -12,7 +13,7 @@ use super::connect::Connection;
 use super::exit::Failure;
 use super::key::{self, variable};
 use super::secrets;
-use crate::config::{Address, Config, ProviderConfig, Untrusted};
+use crate::config::{Address, Config, ProviderConfig, Untrusted, is_local};
 
 /// The name of a service that is known by its address alone.
 pub(super) const UNNAMED: &str = "custom";
@@ -33,6 +34,8 @@ pub(super) struct Service {
     connection: Connection,
     /// What prints the key, where no other place has it; run when the key is needed.
     key_command: Vec<String>,
+    /// What it is not told.
+    veil: Option<Veil>,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
     /// Its models as the settings name them.
@@ -96,6 +99,8 @@ impl Service {
             ))
             .hint("take it out: it is for the formats anthropic, gemini, ollama and dashscope"));
         }
+        let hides = own.mask.unwrap_or_else(|| !is_local(&base_url));
+        let veil = if hides { veil(config)? } else { None };
         let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
         let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
         rules.extend(own.rules());
@@ -114,6 +119,7 @@ impl Service {
                 deployments: own.deployments,
             },
             key_command: own.key_command,
+            veil,
             model,
             models: own.models,
             protocol: config.protocol.or(own.protocol),
@@ -127,8 +133,17 @@ impl Service {
         }
         let provider = self.connection.make().map_err(Failure::usage)?;
         provider.secrets(secrets::known());
-        Ok(provider)
+        Ok(match self.veil {
+            Some(veil) => Arc::new(Veiled::new(provider, veil)),
+            None => provider,
+        })
     }
+}
+
+/// Returns what the settings hide from services, if anything.
+pub(super) fn veil(config: &Config) -> Result<Option<Veil>, Failure> {
+    let veil = config.mask.veil();
+    veil.map_err(|error| Failure::usage(format!("`[mask]`: {error}")))
 }
 
 /// Returns the address of a known service: the one in the table, or in the variable that its own tools read.

@@ -10,6 +10,7 @@ mod budget;
 mod check;
 mod limits;
 mod load;
+mod mask;
 mod trust;
 mod value;
 
@@ -25,9 +26,11 @@ pub(crate) use budget::{BudgetConfig, ModelConfig};
 pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
 pub(crate) use load::{Sources, load};
+pub(crate) use mask::MaskConfig;
 pub(crate) use trust::Untrusted;
 pub(crate) use value::{
     Address, Durability, EnvName, Profile, Span, StoreKind, ThinkingConfig, WireFormat, Zone,
+    is_local,
 };
 
 /// Every setting, with what nobody set left out.
@@ -60,6 +63,8 @@ pub(crate) struct Config {
     pub(crate) limits: LimitsConfig,
     /// What may be spent.
     pub(crate) budget: BudgetConfig,
+    /// What services are not told.
+    pub(crate) mask: MaskConfig,
     /// What models cost, by `provider:model`.
     pub(crate) models: BTreeMap<String, ModelConfig>,
     /// Where sessions are kept.
@@ -100,6 +105,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) protocol: Option<Protocol>,
     /// When its models are held to a form under the prompt protocol.
     pub(crate) constrain: Option<Constrain>,
+    /// Whether what `[mask]` says is hidden from it; when left out, from services elsewhere and not from those on this machine.
+    pub(crate) mask: Option<bool>,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
     /// Whether trusted settings name a header.

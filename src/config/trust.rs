@@ -83,6 +83,18 @@ impl FolderFile {
                 }
             }
         }
+        // Of what is hidden nothing may be shown, so these lists add up too.
+        if let Some(mask) = table(layer, "mask") {
+            if let Some(Value::Array(list)) = mask.get_mut("patterns") {
+                let ours = trusted.mask.patterns.iter();
+                list.extend(ours.cloned().map(Value::String));
+            }
+            if let Some(own) = table(mask, "own") {
+                for name in trusted.mask.own.keys() {
+                    ignore(own, "mask.own.", name);
+                }
+            }
+        }
         if let Some(limits) = table(layer, "limits") {
             for name in said.limits.raised_over(&trusted.limits.limits()) {
                 ignore(limits, "limits.", name);
@@ -98,6 +110,9 @@ impl FolderFile {
         if let Some(providers) = table(layer, "providers") {
             for (name, provider) in providers.iter_mut() {
                 if let Value::Table(provider) = provider {
+                    if provider.get("mask") == Some(&Value::Boolean(false)) {
+                        ignore(provider, &format!("providers.{name}."), "mask");
+                    }
                     for key in ["key_file", "key_command", "ca_file"] {
                         ignore(provider, &format!("providers.{name}."), key);
                     }
