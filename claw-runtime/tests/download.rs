@@ -425,6 +425,7 @@ async fn what_cannot_be_the_file_is_refused() {
         let error = fetch(&wanted(&folder), &server.url).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
         assert_eq!(server.heads().len(), 1);
+        assert_eq!(names(folder.path()), ["m.gguf.lock"]);
     }
 }
 

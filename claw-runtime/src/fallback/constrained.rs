@@ -14,10 +14,12 @@ use crate::registry::Toolset;
 use crate::schema::json::Json;
 use crate::schema::reader;
 
-/// Characters of a string that the tool itself does not bound: a weak model that begins one does not find its end.
-const LONGEST_TEXT: u64 = 1_000;
-/// The ends of an integer that the tool itself does not bound, for the same reason.
-const LARGEST_INTEGER: i64 = 1_000_000_000;
+/// The ends of a number that the tool itself does not bound: a weak model that begins one does not find its end, and one
+/// of hundreds of digits is none to a reader of JSON. All integers up to here are exact in any reader.
+const LARGEST_NUMBER: i64 = 999_999_999_999_999;
+
+/// Characters of a tool's description that a branch has.
+const ABOUT_CHARS: usize = 200;
 
 /// Members of an object, in the order a grammar makes the model write them.
 type Members = Vec<(Cow<'static, str>, Json<'static>)>;
@@ -40,7 +42,15 @@ pub fn schema(tools: &Toolset) -> String {
         share(&mut arguments, name, &mut shared);
         bound(&mut arguments);
         let fixed = Json::Object(vec![member("const", text(name))]);
-        branches.push(object([("name", fixed), ("arguments", arguments)]));
+        let mut branch = object([("name", fixed), ("arguments", arguments)]);
+        // No grammar reads it; who ranks the branches does.
+        if let Json::Object(members) = &mut branch {
+            members.push(member(
+                "description",
+                text(about(&offered.tool.spec().description)),
+            ));
+        }
+        branches.push(branch);
     }
     let any = Json::Object(vec![member("type", text("string"))]);
     branches.push(object([("answer", any)]));
@@ -81,11 +91,19 @@ pub fn is_begun(reply: &str, stop: &StopReason) -> bool {
     begins("\"name\"") || begins("\"answer\"")
 }
 
-/// Reads a reply that was asked for in this form; one that is [not in it](is_begun) is read as any other. One that was cut
-/// is a fault, and nothing in it is run.
+/// Reads a reply that was asked for in this form; one that is [not in it](is_begun) is read as any other. A call that was
+/// cut is a fault, and nothing in it is run; of an answer that was cut, what was written counts.
 pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
     let Ok(mut object) = object else {
+        if *stop == StopReason::Length
+            && let Some(text) = cut_answer(reply)
+        {
+            return Found {
+                text,
+                ..Found::default()
+            };
+        }
         if is_begun(reply, stop) && !reply.trim().is_empty() {
             return faulty(cut());
         }
@@ -118,6 +136,19 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     }
 }
 
+/// Returns what there is of an answer that the output limit cut; `None` when nothing is said yet.
+fn cut_answer(reply: &str) -> Option<String> {
+    let rest = reply.trim_start().strip_prefix('{')?.trim_start();
+    let rest = rest.strip_prefix("\"answer\"")?.trim_start();
+    let written = rest.strip_prefix(':')?.trim_start();
+    // An escape may be cut too; the longest is a pair of six characters each.
+    (0..12).find_map(|less| {
+        let written = written.get(..written.len().checked_sub(less)?)?;
+        let text: String = serde_json::from_str(&format!("{written}\"")).ok()?;
+        Some(text).filter(|text| !text.trim().is_empty())
+    })
+}
+
 fn faulty(fault: Fault) -> Found {
     Found {
         faults: vec![fault],
@@ -131,6 +162,13 @@ fn cut() -> Fault {
         message: "The reply ends before its JSON object does, so nothing of it counts. Send it again whole, and shorter."
             .to_owned(),
     }
+}
+
+/// Returns the first paragraph of a description, bounded.
+fn about(description: &str) -> &str {
+    let first = description.trim().split("\n\n").next().unwrap_or_default();
+    let end = first.char_indices().nth(ABOUT_CHARS);
+    &first[..end.map_or(first.len(), |(at, _)| at)]
 }
 
 fn text(text: &str) -> Json<'static> {
@@ -192,18 +230,12 @@ fn bound(schema: &mut Json<'static>) {
         }
         let mut more = Members::new();
         match find("type").and_then(|at| members[at].1.as_str()) {
-            Some("string") if !has("format") && !has("maxLength") => {
-                more.push(member(
-                    "maxLength",
-                    Json::Number(LONGEST_TEXT.to_string().into()),
-                ));
-            }
-            Some("integer") => {
+            Some("integer" | "number") => {
                 if !has("minimum") && !has("exclusiveMinimum") {
-                    more.push(member("minimum", number(-LARGEST_INTEGER)));
+                    more.push(member("minimum", number(-LARGEST_NUMBER)));
                 }
                 if !has("maximum") && !has("exclusiveMaximum") {
-                    more.push(member("maximum", number(LARGEST_INTEGER)));
+                    more.push(member("maximum", number(LARGEST_NUMBER)));
                 }
             }
             Some("object") if has("properties") && !has("additionalProperties") => {
@@ -296,12 +328,14 @@ mod tests {
         let a = &arguments["properties"]["a"];
         assert_eq!(a["exclusiveMinimum"], 0);
         assert_eq!(a["minimum"], Value::Null);
-        assert_eq!(a["maximum"], LARGEST_INTEGER);
+        assert_eq!(a["maximum"], LARGEST_NUMBER);
         assert_eq!(arguments["properties"]["to"]["maxLength"], 5);
         assert_eq!(arguments["properties"]["unit"]["maxLength"], Value::Null);
         assert_eq!(arguments["additionalProperties"], false);
+        assert_eq!(branches[0]["description"], "Does a thing.");
+        // What a file may hold is bounded by the output limit only.
         let type_ = &branches[1]["properties"]["arguments"]["properties"]["type"];
-        assert_eq!(type_["maxLength"], LONGEST_TEXT);
+        assert_eq!(*type_, json!({"type": "string"}));
         assert_eq!(
             branches[2]["properties"],
             json!({"answer": {"type": "string"}})
@@ -314,7 +348,7 @@ mod tests {
         let tree = &schema["$defs"]["note.Tree"];
         let below = &tree["properties"]["below"];
         assert_eq!(below["items"]["$ref"], "#/$defs/note.Tree");
-        assert_eq!(tree["properties"]["name"]["maxLength"], LONGEST_TEXT);
+        assert_eq!(tree["additionalProperties"], false);
         let at = &schema["oneOf"][1]["properties"]["arguments"];
         assert_eq!(at["properties"]["tree"]["$ref"], "#/$defs/note.Tree");
         assert_eq!(at["$defs"], Value::Null);
@@ -385,6 +419,29 @@ mod tests {
         assert!(prompt.contains("add(") && prompt.contains("note("));
         assert!(!prompt.contains("tool_call>"));
         assert_eq!(system("Be kind.", &Toolset::default()), "Be kind.");
+    }
+
+    #[test]
+    fn of_an_answer_that_was_cut_counts_what_was_written() {
+        let tools = some_tools();
+        let read = |reply: &str| read(reply, &StopReason::Length, &tools);
+        for (reply, text) in [
+            (r#"{"answer": "It is"#, "It is"),
+            (r#" {"answer" :"It \"is\"\"#, "It \"is\""),
+            (r#"{"answer": "So \u00e9\ud83d\ude0"#, "So é"),
+            (r#"{"answer": "All.""#, "All."),
+        ] {
+            let found = read(reply);
+            assert_eq!((&*found.text, found.faults.len()), (text, 0), "{reply}");
+        }
+        for reply in [
+            r#"{"answer": ""#,
+            r#"{"answer": " "#,
+            r#"{"answer"#,
+            r#"{"answer": 1"#,
+        ] {
+            assert_eq!(read(reply).faults[0].code, FaultCode::Truncated, "{reply}");
+        }
     }
 
     #[test]

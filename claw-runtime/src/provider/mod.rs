@@ -23,7 +23,7 @@ mod history;
 pub(crate) mod http;
 mod lenient;
 #[cfg(feature = "local")]
-mod local;
+pub mod local;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -38,6 +38,7 @@ mod think;
 mod thinking;
 #[cfg(feature = "http")]
 mod wait;
+mod wrong_address;
 
 use std::time::Duration;
 
@@ -58,6 +59,8 @@ pub use gemini::Gemini;
 pub use history::{History, Kept};
 #[cfg(feature = "http")]
 pub use http::Timeouts;
+#[cfg(feature = "local")]
+pub use local::Local;
 #[cfg(feature = "http")]
 pub use ollama::Ollama;
 #[cfg(feature = "http")]
@@ -71,6 +74,7 @@ pub use thinking::Thinking;
 use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
 use crate::registry::Toolset;
+use crate::secret::Secrets;
 
 /// An adapter to a model service.
 pub trait Provider: Send + Sync {
@@ -107,6 +111,10 @@ pub trait Provider: Send + Sync {
         let declared = self.capabilities(model);
         Box::pin(async move { Ok(declared) })
     }
+
+    /// Adds what it sends to its service and nobody else may see: keys, headers named like secrets. An agent masks them
+    /// wherever something is kept or shown.
+    fn secrets(&self, _known: &Secrets) {}
 
     /// Returns the models the service offers.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
