@@ -61,12 +61,13 @@ fn schemars() -> String {
     });
     // Pointers: one function of a thousand temporaries takes the compiler minutes.
     let makers = all(|text, at| {
-        write!(text, "(\"read_{at}\", \"Reads file number {at}.\", || schemars::schema_for!(Read{at})), ")
-            .expect("a string takes all");
+        write!(
+            text,
+            "(\"read_{at}\", \"Reads file number {at}.\", || schemars::schema_for!(Read{at})), "
+        )
+        .expect("a string takes all");
     });
-    format!(
-        "{types}\npub static TOOLS: &[(&str, &str, fn() -> schemars::Schema)] = &[{makers}];"
-    )
+    format!("{types}\npub static TOOLS: &[(&str, &str, fn() -> schemars::Schema)] = &[{makers}];")
 }
 
 fn rmcp() -> String {

@@ -9,6 +9,8 @@ pub mod budget;
 pub mod dialect;
 pub mod digest;
 mod dispatch;
+#[cfg(feature = "http")]
+pub mod download;
 pub mod event;
 pub mod fallback;
 mod glob;
@@ -19,6 +21,7 @@ pub mod policy;
 pub mod provider;
 pub mod registry;
 pub mod schema;
+pub mod secret;
 pub mod session;
 #[cfg(any(feature = "http", feature = "postgres"))]
 mod tls;

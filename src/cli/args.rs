@@ -8,6 +8,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::exit::CODES;
 use super::sessions::Sessions;
 use super::tools::Tools;
+#[cfg(feature = "local")]
+use super::weights::Weights;
 use crate::config::{Sources, Span};
 use crate::program::Program;
 
@@ -83,8 +85,19 @@ pub(crate) enum Command {
     /// Look at kept sessions, go on with one, move it between machines
     #[command(subcommand)]
     Sessions(Sessions),
-    /// List models and what each can do
+    /// List the models that can be asked, of services and of this machine, and what each can do
     Models(ModelsArgs),
+    /// Fetch, list and delete weights: files of models that run in this program, without a service
+    #[cfg(feature = "local")]
+    #[command(subcommand)]
+    Model(Weights),
+    /// The same, of a program that cannot run them.
+    #[cfg(not(feature = "local"))]
+    #[command(hide = true)]
+    Model {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        _rest: Vec<OsString>,
+    },
     /// Check config, workspace, tools and model
     Doctor,
 }

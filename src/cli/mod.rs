@@ -7,14 +7,18 @@ mod args;
 mod chat;
 mod connect;
 mod doctor;
+#[cfg(not(feature = "local"))]
+mod embedded;
 mod exit;
 mod input;
 mod json;
+mod key;
 mod log;
 mod model;
 mod models;
 mod panic;
 mod run;
+mod secrets;
 mod service;
 mod sessions;
 mod setup;
@@ -26,6 +30,8 @@ mod terminal;
 mod text;
 mod tools;
 mod unlinked;
+#[cfg(feature = "local")]
+mod weights;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -91,6 +97,10 @@ async fn dispatch(program: Program, mut args: Args) -> Result<Exit, Failure> {
         Command::Tools(tools) => tools::tools(program, &args, tools).await,
         Command::Sessions(sessions) => sessions::sessions(program, &args, sessions).await,
         Command::Models(models) => models::models(&program, &args, &models).await,
+        #[cfg(feature = "local")]
+        Command::Model(command) => weights::weights(command).await,
+        #[cfg(not(feature = "local"))]
+        Command::Model { .. } => Err(embedded::not_built()),
         Command::Doctor => doctor::doctor(program, &args).await,
     }
 }

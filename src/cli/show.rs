@@ -132,6 +132,10 @@ impl<'a> Show<'a> {
 }
 
 impl Observer for Show<'_> {
+    fn is_live(&self) -> bool {
+        self.screen.live
+    }
+
     fn event(&mut self, event: &Event) {
         match event {
             Event::ModelRequest {
@@ -192,7 +196,7 @@ impl Observer for Show<'_> {
 
     fn delta(&mut self, delta: &Delta) {
         match delta {
-            Delta::Text { text } if self.screen.live => {
+            Delta::Text { text } if self.is_live() => {
                 self.screen.answer(text);
                 self.said.push_str(text);
             }

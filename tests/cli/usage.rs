@@ -132,3 +132,19 @@ fn more_text_than_a_prompt_holds_is_refused_before_anybody_is_asked() {
     );
     assert_eq!(service.connections(), 0);
 }
+
+#[cfg(not(feature = "local"))]
+#[test]
+fn a_program_without_a_model_of_its_own_says_how_to_get_one() {
+    for args in [&["model"][..], &["model", "pull", "x", "--name", "y"]] {
+        let (_folder, output) = run(args);
+        assert_eq!(code(&output), Some(2));
+        let err = err(&output);
+        assert!(
+            err.contains("hint: build it with claw's feature `local`"),
+            "{err}"
+        );
+    }
+    let (_folder, output) = run(&["--help"]);
+    assert!(!out(&output).contains("  model "), "{}", out(&output));
+}

@@ -126,14 +126,21 @@ fn check(criterion: &mut Criterion<CpuTime>) {
         });
     });
     group.bench_function("claw", |bencher| {
-        bencher.iter(|| assert!(matches!((ENTRY.shim)(None, black_box(TEXT)), Ok(Prepared::Checked))));
+        bencher.iter(|| {
+            assert!(matches!(
+                (ENTRY.shim)(None, black_box(TEXT)),
+                Ok(Prepared::Checked)
+            ))
+        });
     });
     group.finish();
     print(BENCH, "check", &["serde_json", "claw"]);
 }
 
 fn call(criterion: &mut Criterion<CpuTime>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
     let runtime = runtime.expect("a runtime");
     let mut group = criterion.benchmark_group("call");
     group.bench_function("serde_json and a match", |bencher| {
@@ -182,7 +189,8 @@ fn call(criterion: &mut Criterion<CpuTime>) {
     group.bench_function("rmcp, its parse alone", |bencher| {
         bencher.iter(|| {
             let arguments = serde_json::from_str(black_box(TEXT)).expect("JSON");
-            let of: Owned = rmcp::handler::server::tool::parse_json_object(arguments).expect("it fits");
+            let of: Owned =
+                rmcp::handler::server::tool::parse_json_object(arguments).expect("it fits");
             forecast(&of.city, of.days, of.metric)
         });
     });
@@ -199,7 +207,8 @@ fn call(criterion: &mut Criterion<CpuTime>) {
         });
         bencher.iter(|| {
             let arguments = serde_json::from_str(black_box(TEXT)).expect("JSON");
-            let call = rmcp::model::CallToolRequestParams::new("get_weather").with_arguments(arguments);
+            let call =
+                rmcp::model::CallToolRequestParams::new("get_weather").with_arguments(arguments);
             runtime.block_on(client.call_tool(call)).expect("it works")
         });
         runtime.block_on(client.cancel()).expect("it ends");
@@ -232,7 +241,11 @@ fn report(criterion: &mut Criterion<CpuTime>) {
         bencher.iter(|| tool.validate(black_box(BAD)).expect_err("it does not fit"));
     });
     group.finish();
-    print(BENCH, "report", &["serde_json, first fault", "claw, all faults"]);
+    print(
+        BENCH,
+        "report",
+        &["serde_json, first fault", "claw, all faults"],
+    );
 }
 
 fn main() {

@@ -7,18 +7,20 @@ mod measure;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bench_claw::{agent, provider};
+use bench_common::figures::cpu;
+use bench_common::mock::{self, Mock};
+use bench_common::modes::Agent as _;
+use bench_common::{PROMPT, SYSTEM};
+use bench_floor::Conversation;
 use claw::event::{Event, Status};
 use claw::message::{ContentBlock, StopReason, ToolCall};
 use claw::session::{Append, Barrier, MemoryStore, SessionStore};
-use claw_bench::agent::{SYSTEM, agent, provider};
-use claw_bench::floor;
-use claw_bench::mock::{self, Mock};
 use criterion::{BenchmarkGroup, Criterion};
-use measure::{CpuTime, cpu, median, print_figures};
+use measure::{CpuTime, median, print_figures};
 use tokio::runtime::{Builder, Runtime};
 
 const BENCH: &str = "round";
-const PROMPT: &str = "What is the weather in Oslo?";
 const ROUNDS: [usize; 2] = [2, 22];
 /// Messages that stand before the measured turn.
 const HISTORY: [usize; 4] = [0, 10, 1_000, 10_000];
@@ -51,6 +53,7 @@ fn past(messages: usize) -> Vec<Event> {
                 content: text("Oslo: 3 days, metric=true"),
                 blob: None,
                 progress: None,
+                spent: None,
             },
             assistant(text("It stays mild, with some rain."), StopReason::Stop),
         ]
@@ -73,20 +76,25 @@ fn past_bytes(messages: usize) -> Vec<u8> {
     turns.collect::<String>().into_bytes()
 }
 
-fn bench_floor(group: &mut BenchmarkGroup<'_, CpuTime>, runtime: &Runtime, base: &str, history: usize) {
-    let agent = floor::Agent::new(base);
+fn bench_floor(
+    group: &mut BenchmarkGroup<'_, CpuTime>,
+    runtime: &Runtime,
+    base: &str,
+    history: usize,
+) {
     let past = past_bytes(history);
     for rounds in ROUNDS {
         let model = format!("mock-t{}", history / 4 + rounds);
+        let agent = bench_floor::Agent::new(base, &model);
         group.bench_function(format!("floor {rounds}"), |bencher| {
             bencher.iter_custom(|iterations| {
                 let mut spent = Duration::ZERO;
                 for _ in 0..iterations {
-                    let mut said = floor::Agent::history(&model, SYSTEM);
-                    said.extend_from_slice(&past);
+                    let mut said = Conversation::new(&model, SYSTEM, false);
+                    said.extend(&past);
                     runtime.block_on(async {
                         let start = cpu();
-                        assert!(agent.run(&mut said, PROMPT).await.ends_with("0.75."));
+                        assert!(agent.run_on(&mut said, PROMPT).await.ends_with("0.75."));
                         spent += cpu() - start;
                     });
                 }
@@ -96,8 +104,13 @@ fn bench_floor(group: &mut BenchmarkGroup<'_, CpuTime>, runtime: &Runtime, base:
     }
 }
 
-fn bench_claw(group: &mut BenchmarkGroup<'_, CpuTime>, runtime: &Runtime, base: &str, history: usize) {
-    let provider = provider(base);
+fn bench_claw(
+    group: &mut BenchmarkGroup<'_, CpuTime>,
+    runtime: &Runtime,
+    base: &str,
+    history: usize,
+) {
+    let provider = provider(base, false);
     let past = past(history);
     for rounds in ROUNDS {
         let model = format!("mock-t{}", history / 4 + rounds);

@@ -54,7 +54,9 @@ fn main() {
             tools
         });
     });
-    group.bench_function("rmcp", |bencher| bencher.iter(rmcp_peer::Server::tool_router));
+    group.bench_function("rmcp", |bencher| {
+        bencher.iter(rmcp_peer::Server::tool_router)
+    });
     group.bench_function("tools-rs", |bencher| bencher.iter(tools_rs::collect_tools));
     group.finish();
     print(BENCH, "registry", &["claw", "llm-tool", "rmcp", "tools-rs"]);
@@ -92,14 +94,22 @@ fn main() {
     group.bench_function("tools-rs", |bencher| {
         bencher.iter(|| {
             black_box(tools_rs::collect_tools());
-            serde_json::to_string(&tools_rs::function_declarations().expect("schemas")).expect("JSON")
+            serde_json::to_string(&tools_rs::function_declarations().expect("schemas"))
+                .expect("JSON")
         });
     });
     group.bench_function("reductool", |bencher| {
         bencher.iter(|| serde_json::to_string(&reductool::tools_to_schema()).expect("JSON"));
     });
     group.finish();
-    let names = ["schemars by hand", "claw", "reductool", "llm-tool", "tools-rs", "rmcp"];
+    let names = [
+        "schemars by hand",
+        "claw",
+        "reductool",
+        "llm-tool",
+        "tools-rs",
+        "rmcp",
+    ];
     print(BENCH, "first request", &names);
     criterion.final_summary();
 }

@@ -1,8 +1,2 @@
-//! claw beside the floor and its peers: what the benches share.
-//!
-//! The *floor* is the same job by hand: reqwest and serde_json, the history kept as bytes. A figure means little
-//! without it, for machines differ; so every bench prints ratios of one run.
-
-pub mod agent;
-pub mod floor;
-pub mod mock;
+//! claw beside the floor and its peers, call by call and round by round: the benches. The programs that are measured
+//! whole are packages of their own beside this one, so that each links nothing but what it needs.

@@ -2,8 +2,8 @@
 
 use std::alloc::System;
 
+use bench_claw::get_weather;
 use claw::tool::{Prepared, ToolDef, ToolEntry};
-use claw_bench::agent::get_weather;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

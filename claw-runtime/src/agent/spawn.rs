@@ -179,6 +179,7 @@ impl Caller {
         // Its tools are others.
         inner.prompt_tokens = Arc::default();
         inner.store = caller.store.clone();
+        inner.secrets = caller.secrets.clone();
         inner.spending.shared = caller.spending.shared.clone();
         inner.abandoned = caller.abandoned.clone();
         inner.approval = Arc::new(Relayed {
@@ -223,6 +224,10 @@ struct Told {
 }
 
 impl Observer for Told {
+    fn is_live(&self) -> bool {
+        false
+    }
+
     fn event(&mut self, event: &Event) {
         if let Event::Assistant { content, .. } = event {
             let calls = Message::assistant(content.clone());

@@ -63,6 +63,13 @@ impl Approval for Later {
 
 /// Watches a turn. Called on the turn's task: return quickly.
 pub trait Observer: Send {
+    /// Tells whether somebody follows the text of a reply as it grows, asked before each request. Where nobody does, text
+    /// comes when the reply is whole, and a reply that broke off is asked for again from its beginning; what was followed
+    /// is not taken back, so there the model goes on from it.
+    fn is_live(&self) -> bool {
+        true
+    }
+
     /// An event was appended to the journal.
     fn event(&mut self, event: &Event) {
         let _ = event;
@@ -85,4 +92,8 @@ pub trait Observer: Send {
     }
 }
 
-impl Observer for () {}
+impl Observer for () {
+    fn is_live(&self) -> bool {
+        false
+    }
+}

@@ -21,9 +21,15 @@ use crate::support::{Act, Server, answer, stream};
 struct Seen {
     failures: Vec<(FailureClass, Option<u64>)>,
     text: String,
+    /// Waits for whole replies.
+    waits: bool,
 }
 
 impl Observer for Seen {
+    fn is_live(&self) -> bool {
+        !self.waits
+    }
+
     fn event(&mut self, event: &Event) {
         if let Event::ModelFailed {
             class, retry_ms, ..
@@ -72,8 +78,11 @@ impl Chain {
 
     /// Runs one turn of a session; also returns how long it took.
     async fn run(&self, session: &str) -> (TurnOutcome, Seen, Duration) {
+        self.watched(session, Seen::default()).await
+    }
+
+    async fn watched(&self, session: &str, mut seen: Seen) -> (TurnOutcome, Seen, Duration) {
         let mut session = self.agent.session(session).await.unwrap();
-        let mut seen = Seen::default();
         let began = Instant::now();
         let outcome = session.run_observed(Message::user("Hi"), &mut seen).await;
         (outcome.unwrap(), seen, began.elapsed())
@@ -240,6 +249,41 @@ async fn what_was_shown_is_gone_on_with_and_never_asked_for_again() {
                 outcome.text
             );
             assert_eq!((seen.failures.len(), chain.asked()), (2, [2, 0]), "{about}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_followed_is_asked_for_from_its_beginning() {
+    let waits = || Seen {
+        waits: true,
+        ..Seen::default()
+    };
+    for format in &FORMATS {
+        for fault in FAULTS.iter().filter(|it| it.said) {
+            let about = format!("{}: {}", format.name, fault.name);
+            let broken = (fault.acts)(format, "");
+            let chain = Chain::new(format, [broken.clone(), format.says("Hello world")], []).await;
+            let (outcome, seen, _) = chain.watched("s", waits()).await;
+            assert_eq!(
+                (&*outcome.text, &*seen.text),
+                ("Hello world", "Hello world"),
+                "{about}"
+            );
+            let sent = chain.first.received();
+            assert_eq!(sent.len(), 2, "{about}");
+            assert_eq!(sent[0].body, sent[1].body, "{about}");
+            check_pauses(
+                &about,
+                fault,
+                &[&seen.failures[..], &[(fault.class, None)]].concat(),
+            );
+
+            // A model that never gets to the end is left for the next one, as any that fails.
+            let chain = Chain::new(format, vec![broken; 4], [format.says("Hello")]).await;
+            let (outcome, seen, _) = chain.watched("s", waits()).await;
+            assert_eq!((&*outcome.text, &*seen.text), ("Hello", "Hello"), "{about}");
+            assert_eq!(chain.asked(), [4, 1], "{about}");
         }
     }
 }

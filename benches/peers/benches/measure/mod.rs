@@ -4,19 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bench_common::figures::cpu;
 use criterion::Criterion;
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use rustix::time::{ClockId, clock_gettime};
 
 /// Processor time of all threads of this process.
 pub struct CpuTime;
-
-/// Returns the processor time used so far.
-pub fn cpu() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let nanos = u32::try_from(time.tv_nsec).expect("less than a second");
-    Duration::new(time.tv_sec.unsigned_abs(), nanos)
-}
 
 impl Measurement for CpuTime {
     type Intermediate = Duration;

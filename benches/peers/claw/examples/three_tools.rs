@@ -8,11 +8,10 @@
 
 use std::sync::Arc;
 
+use bench_claw::{agent, provider};
 use claw::session::MemoryStore;
-use claw_bench::agent::{agent, provider};
 
 fn main() {
-    claw_bench::mock::serve_if_asked();
     let mut arguments = std::env::args().skip(1);
     let (Some(base), Some(model)) = (arguments.next(), arguments.next()) else {
         eprintln!("usage: three_tools BASE-URL MODEL [PROMPT]");
@@ -24,7 +23,7 @@ fn main() {
         .expect("a runtime");
     let prompt = arguments.next();
     runtime.block_on(async {
-        let agent = agent(provider(&base), &model, Arc::new(MemoryStore::new()));
+        let agent = agent(provider(&base, false), &model, Arc::new(MemoryStore::new()));
         let mut session = agent.session("only").await.expect("a session");
         let lines = std::io::stdin().lines().map_while(Result::ok);
         for prompt in prompt.is_none().then_some(lines).into_iter().flatten() {

