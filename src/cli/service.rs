@@ -10,6 +10,7 @@ use claw_runtime::provider::{Protocol, Provider, Thinking};
 use secrecy::SecretString;
 
 use super::connect::Connection;
+use super::embedded::{self, Embedded};
 use super::exit::Failure;
 use crate::config::{Address, Config, ProviderConfig, Untrusted};
 
@@ -27,9 +28,9 @@ const USUAL: &[(&str, &str)] = &[
     ("dashscope", "qwen-plus"),
 ];
 
-/// A service to connect to.
+/// A service to connect to, or the model in this program.
 pub(super) struct Service {
-    connection: Connection,
+    reach: Reach,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
     /// Its models as the settings name them.
@@ -38,15 +39,38 @@ pub(super) struct Service {
     pub(super) protocol: Option<Protocol>,
 }
 
+/// How models are asked.
+enum Reach {
+    Connection(Box<Connection>),
+    Embedded(Embedded),
+}
+
 impl Service {
-    /// Tells whether a service of this name is configured or in the table.
+    /// Tells whether a service of this name is configured or in the table, or is the model in this program.
     pub(super) fn is_known(config: &Config, name: &str) -> bool {
-        config.providers.contains_key(name) || presets::named(name).is_some()
+        config.providers.contains_key(name)
+            || presets::named(name).is_some()
+            || embedded::is(config, name)
     }
 
     /// Puts together what the settings and the table say about the service.
     pub(super) fn of(config: &Config, name: &str) -> Result<Self, Failure> {
         let own = config.providers.get(name).cloned().unwrap_or_default();
+        if embedded::is(config, name) {
+            let embedded = Embedded::of(&own)?;
+            return Ok(Self {
+                model: embedded.usual(),
+                models: embedded.models(),
+                protocol: config.protocol.or(own.protocol),
+                reach: Reach::Embedded(embedded),
+            });
+        }
+        if let Some(key) = own.embedded_key() {
+            return Err(Failure::usage(format!(
+                "`providers.{name}.{key}` is set, and `{name}` is a service"
+            ))
+            .hint("take it out: it is for the model in this program, `local`"));
+        }
         // A service under an own name is at the address of its format, where there is but one.
         let known = presets::named(name).or_else(|| {
             let format = own.format.filter(|_| own.base_url.is_none())?.0;
@@ -97,7 +121,7 @@ impl Service {
         let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
         rules.extend(own.rules());
         Ok(Self {
-            connection: Connection {
+            reach: Reach::Connection(Box::new(Connection {
                 name: name.to_owned(),
                 format,
                 base_url,
@@ -108,16 +132,19 @@ impl Service {
                 thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
                 api_version: own.api_version,
                 deployments: own.deployments,
-            },
+            })),
             model,
             models: own.models,
             protocol: config.protocol.or(own.protocol),
         })
     }
 
-    /// Makes the provider. Nothing is sent yet.
-    pub(super) fn connect(self) -> Result<Arc<dyn Provider>, Failure> {
-        self.connection.make().map_err(Failure::usage)
+    /// Makes the provider that has `model`. Nothing is sent yet.
+    pub(super) fn connect(self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
+        match self.reach {
+            Reach::Connection(connection) => connection.make().map_err(Failure::usage),
+            Reach::Embedded(embedded) => embedded.connect(model),
+        }
     }
 }
 

@@ -63,6 +63,9 @@ impl FolderFile {
             ignore(layer, "", "workspace");
         }
         ignore(layer, "", "sessions");
+        if said.discover == Some(true) && trusted.discover == Some(false) {
+            ignore(layer, "", "discover");
+        }
         if let Some(policy) = table(layer, "policy") {
             let (ours, theirs) = (&trusted.policy, &said.policy);
             if !theirs.allow.is_empty() {
@@ -97,7 +100,9 @@ impl FolderFile {
         if let Some(providers) = table(layer, "providers") {
             for (name, provider) in providers.iter_mut() {
                 if let Value::Table(provider) = provider {
-                    ignore(provider, &format!("providers.{name}."), "key_file");
+                    for key in ["key_file", "threads", "context", "memory", "idle"] {
+                        ignore(provider, &format!("providers.{name}."), key);
+                    }
                 }
             }
         }
