@@ -1,4 +1,9 @@
-//! The engine on a real model, where one is named.
+//! The engine on a model the test writes, and on a real one where `CLAW_TEST_GGUF` names it.
+
+mod formats;
+mod head;
+mod pass;
+mod tiny;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,14 +38,7 @@ fn job(prompt: Vec<u32>, most: usize) -> Job {
 fn speaks() {
     let Some(path) = weights() else { return };
     let start = Instant::now();
-    let engine = Engine::open(
-        &path,
-        &Options {
-            threads: std::env::var("T").ok().and_then(|t| t.parse().ok()),
-            ..Options::default()
-        },
-    )
-    .unwrap();
+    let engine = Engine::open(&path, &Options::default()).unwrap();
     eprintln!("open {:?} {:?}", start.elapsed(), engine.about());
     for text in [
         "What is the capital of France?",
