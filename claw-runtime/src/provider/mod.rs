@@ -17,6 +17,7 @@ mod draft;
 #[cfg(feature = "http")]
 mod endpoint;
 mod failure;
+mod function;
 pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
