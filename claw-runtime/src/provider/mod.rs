@@ -31,6 +31,8 @@ pub mod openai_responses;
 #[cfg(feature = "http")]
 mod prefix;
 pub mod presets;
+#[cfg(all(test, feature = "http"))]
+mod samples;
 pub mod scripted;
 mod sse;
 mod surrogates;
