@@ -14,7 +14,7 @@ use super::setup::{Setup, linked};
 #[cfg(feature = "sqlite")]
 use super::store;
 use super::terminal::{ASK, BAD, GOOD, Screen};
-use super::{service, text, unlinked};
+use super::{embedded, service, text, unlinked};
 use crate::config::{Sources, load};
 use crate::program::Program;
 
@@ -119,6 +119,15 @@ impl Report {
 
     async fn model(&mut self, setup: &Setup, choice: &Choice) {
         let label = choice.label();
+        if embedded::is(&setup.config, choice.provider.name()) {
+            let found = embedded::describe(&*choice.provider, &choice.name).await;
+            self.check(
+                "model",
+                found.map(|found| format!("{label} ({}); {found}", choice.why)),
+            );
+            self.check("protocol", Ok(protocol(setup, choice)));
+            return;
+        }
         let result = match tokio::time::timeout(PATIENCE, choice.provider.models()).await {
             Ok(Ok(models)) if models.is_empty() => Ok(format!("{label} ({})", choice.why)),
             Ok(Ok(models)) if models.contains(&choice.name) => Ok(format!(

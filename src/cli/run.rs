@@ -12,7 +12,7 @@ use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::terminal::Screen;
-use super::{input, model, store};
+use super::{embedded, input, store};
 use crate::program::Program;
 
 /// Runs `run`.
@@ -73,7 +73,7 @@ async fn prepare(
     }
     let setup = Setup::new(&program, args)?;
     let prompt = input::prompt(&run.prompt).await?;
-    let choice = model::choose(&setup.config, program.model).await?;
+    let choice = embedded::choose(&setup.config, program.model, run.agrees()).await?;
     let signals = Signals::new()?;
     let store = store::open(program.name, &setup.config, args).await?;
     let id = store::id(&*store, program.name, &run.session).await?;

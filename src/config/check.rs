@@ -123,6 +123,12 @@ const PROVIDER: &[(&str, Form)] = &[
     ("thinking", Form::Value),
     ("api_version", Form::Value),
     ("deployments", Form::Value),
+    ("threads", Form::Value),
+    ("context", Form::Value),
+    ("memory", Form::Value),
+    ("idle", Form::Value),
+    ("temperature", Form::Value),
+    ("seed", Form::Value),
     ("capabilities", Form::Each(CAPABILITIES)),
 ];
 
@@ -289,6 +295,7 @@ pub(super) fn plain(message: &str) -> String {
     };
     let expected = match expected {
         "u32" | "u64" | "usize" => "a whole number from 0",
+        "a nonzero u32" | "a nonzero usize" => "a whole number from 1",
         "a boolean" => "`true` or `false`",
         "a sequence" => "a list",
         "a map" => "a table",
@@ -305,7 +312,7 @@ pub(super) fn plain(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::BudgetConfig;
+    use super::super::{BudgetConfig, ProviderConfig};
     use super::*;
 
     const DOCUMENTED: &str = include_str!("claw.toml");
@@ -347,6 +354,18 @@ mod tests {
                  found \"lab\"",
             ),
             (
+                "[providers.local]\nthreads = 0",
+                "claw.toml:2:11: `providers.local.threads`: expected a whole number from 1, found integer `0`",
+            ),
+            (
+                "[providers.local]\nmemory = \"much\"",
+                "claw.toml:2:10: `providers.local.memory`: expected an amount of memory like `4GB` or `512MB`, found \"much\"",
+            ),
+            (
+                "[providers.local]\ntemperature = -1",
+                "claw.toml:2:15: `providers.local.temperature`: expected a number from 0 to 2, found `-1`",
+            ),
+            (
                 "policy = 3",
                 "claw.toml:1:10: `policy`: expected a table, found integer `3`",
             ),
@@ -381,6 +400,7 @@ mod tests {
             .chain(BudgetConfig::NAMES)
             .copied()
             .chain(ROOT.iter().map(|(name, _)| *name))
+            .chain(ProviderConfig::EMBEDDED.iter().copied())
         {
             assert!(DOCUMENTED.contains(name), "`{name}` is not documented");
         }

@@ -64,6 +64,9 @@ impl FolderFile {
         }
         ignore(layer, "", "sessions");
         ignore(layer, "", "ca_file");
+        if said.discover == Some(true) && trusted.discover == Some(false) {
+            ignore(layer, "", "discover");
+        }
         if let Some(policy) = table(layer, "policy") {
             let (ours, theirs) = (&trusted.policy, &said.policy);
             if !theirs.allow.is_empty() {
@@ -113,7 +116,15 @@ impl FolderFile {
                     if provider.get("mask") == Some(&Value::Boolean(false)) {
                         ignore(provider, &format!("providers.{name}."), "mask");
                     }
-                    for key in ["key_file", "key_command", "ca_file"] {
+                    for key in [
+                        "key_file",
+                        "key_command",
+                        "ca_file",
+                        "threads",
+                        "context",
+                        "memory",
+                        "idle",
+                    ] {
                         ignore(provider, &format!("providers.{name}."), key);
                     }
                 }
