@@ -354,13 +354,13 @@ impl<'r> Work<'r> {
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
+            // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
+            None if prompted && constrained && agent.constrain(model) == Constrain::Always => (
+                fallback::constrained::system(&agent.system, &agent.tools).into(),
+                fallback::constrained::messages(&turn.request_messages()).into(),
+            ),
             None if prompted => (
-                // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
-                match constrained && agent.constrain(model) == Constrain::Always {
-                    true => fallback::constrained::system(&agent.system, &agent.tools),
-                    false => fallback::system(&agent.system, &agent.tools),
-                }
-                .into(),
+                fallback::system(&agent.system, &agent.tools).into(),
                 fallback::messages(&turn.request_messages()).into(),
             ),
             None => (

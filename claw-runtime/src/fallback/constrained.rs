@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Fault, FaultCode, Found, FoundCall, find, no_answer, render};
 use crate::dialect::Dialect;
-use crate::message::StopReason;
+use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
 use crate::schema::json::Json;
 use crate::schema::reader;
@@ -68,6 +68,12 @@ pub fn schema(tools: &Toolset) -> String {
 /// Without tools, `system` as it is.
 pub fn system(system: &str, tools: &Toolset) -> String {
     render::system(system, render::FORM_RULES, tools)
+}
+
+/// Returns the conversation as plain text messages for such a model: what it said is in the form, the rest as
+/// [`messages`](super::messages) has it.
+pub fn messages(messages: &[Message]) -> Vec<Message> {
+    render::messages(messages, render::Said::Formed)
 }
 
 /// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
@@ -276,6 +282,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::{ContentBlock, Role, ToolCall, text_of};
     use crate::tool::{Spec, Tool, ToolOutput};
 
     fn tools(tools: &[(&'static str, Value)]) -> Toolset {
@@ -409,6 +416,33 @@ mod tests {
             assert!(!stop(free) && !length(free), "{free}");
         }
         assert!(!stop(r#"{"answer": "a"} That is all."#));
+    }
+
+    #[test]
+    fn what_the_model_said_is_shown_to_it_in_the_form() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "add".into(),
+            arguments: r#"{"a":1}"#.into(),
+        };
+        let said = [
+            Message::user("Add."),
+            Message {
+                role: Role::Assistant,
+                content: vec![ContentBlock::text("Well."), ContentBlock::ToolCall(call)],
+            },
+            Message {
+                role: Role::Assistant,
+                content: vec![ContentBlock::text("It is \"1\".")],
+            },
+        ];
+        let texts: Vec<_> = messages(&said[..2])
+            .iter()
+            .chain(&messages(&said[2..]))
+            .map(|message| text_of(&message.content))
+            .collect();
+        let call = "Well.\n{\"name\": \"add\", \"arguments\": {\"a\":1}}";
+        assert_eq!(texts, ["Add.", call, r#"{"answer": "It is \"1\"."}"#]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub fn system(system: &str, tools: &Toolset) -> String {
 /// Reasoning and opaque blocks are left out, images stay blocks, neighbours of one role become one message. What whole
 /// rounds are rendered to does not depend on what follows them.
 pub fn messages(messages: &[Message]) -> Vec<Message> {
-    render::messages(messages)
+    render::messages(messages, render::Said::Tagged)
 }
 
 /// Finds the calls in a finished reply. Time is linear in its length.
