@@ -3,6 +3,7 @@
 mod choice;
 mod formats;
 mod head;
+mod kernels;
 mod pass;
 mod queue;
 mod real;
