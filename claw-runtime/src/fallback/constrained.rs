@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Fault, FaultCode, Found, FoundCall, find, no_answer, render};
+use super::{Answering, Fault, FaultCode, Found, FoundCall, find, no_answer, render};
 use crate::dialect::Dialect;
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
@@ -103,7 +103,7 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
     let Ok(mut object) = object else {
         if *stop == StopReason::Length
-            && let Some(text) = cut_answer(reply)
+            && let Some(text) = answer_of(reply)
         {
             return Found {
                 text,
@@ -142,17 +142,10 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     }
 }
 
-/// Returns what there is of an answer that the output limit cut; `None` when nothing is said yet.
-fn cut_answer(reply: &str) -> Option<String> {
-    let rest = reply.trim_start().strip_prefix('{')?.trim_start();
-    let rest = rest.strip_prefix("\"answer\"")?.trim_start();
-    let written = rest.strip_prefix(':')?.trim_start();
-    // An escape may be cut too; the longest is a pair of six characters each.
-    (0..12).find_map(|less| {
-        let written = written.get(..written.len().checked_sub(less)?)?;
-        let text: String = serde_json::from_str(&format!("{written}\"")).ok()?;
-        Some(text).filter(|text| !text.trim().is_empty())
-    })
+/// Returns what a reply has of an answer in the form, whole or cut; `None` when it is none, or nothing is said yet.
+pub(crate) fn answer_of(reply: &str) -> Option<String> {
+    let text = Answering::default().push(reply);
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 fn faulty(fault: Fault) -> Found {

@@ -8,6 +8,7 @@
 //! reasoning never run, a value that was cut is never closed, and a tool is never guessed. What is missed costs one more
 //! round; what is wrongly run may do harm.
 
+mod answering;
 pub mod constrained;
 mod fault;
 mod marker;
@@ -27,6 +28,7 @@ mod tests;
 
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
+pub use answering::Answering;
 
 /// Texts that end a reply: a model must not invent a tool's answer.
 pub const STOP: &[&str] = &["<tool_response>"];
