@@ -1,10 +1,33 @@
 //! SHA-256 as lower-case hex: names for content.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `bytes` in lower-case hex.
 pub fn of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// Returns the SHA-256 of a file in lower-case hex.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn of_file(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(hex(&hasher.finalize()));
+        }
+        hasher.update(bytes);
+        let read = bytes.len();
+        file.consume(read);
+    }
 }
 
 /// Returns bytes as lower-case hex.

@@ -132,6 +132,12 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
 /// A progress line: the call's id and the text.
 type Line = (String, String);
 
+/// A call under way.
+struct Running {
+    stop: CancellationToken,
+    slice: Arc<Purse>,
+}
+
 /// What is under way.
 struct Work<'r> {
     agent: &'r Arc<Inner>,
@@ -151,10 +157,10 @@ struct Work<'r> {
     /// Whether the running request is held to the form, so that only an answer of that form streams.
     held: bool,
     calls: FuturesUnordered<BoxFuture<'r, Ended>>,
-    stops: HashMap<String, CancellationToken>,
-    /// What the calls may spend together, and what each has spent.
+    /// What may be stopped, and what each has spent, by the call.
+    running: HashMap<String, Running>,
+    /// What the calls may spend together.
     purse: Arc<Purse>,
-    slices: HashMap<String, Arc<Purse>>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
     progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
@@ -190,12 +196,11 @@ impl<'r> Work<'r> {
             live: false,
             held: false,
             calls: FuturesUnordered::new(),
-            stops: HashMap::new(),
+            running: HashMap::new(),
             purse: Arc::new(match &agent.nest.purse {
                 Some(purse) => purse.slice(Budget::default()),
                 None => Purse::default(),
             }),
-            slices: HashMap::new(),
             ask: None,
             progress: mpsc::channel(PROGRESS_LINES),
             ready: VecDeque::new(),
@@ -261,8 +266,8 @@ impl<'r> Work<'r> {
                 self.run(call, &tool, arguments, timeout);
             }
             Command::Stop { call } => {
-                if let Some(stop) = self.stops.get(&call) {
-                    stop.cancel();
+                if let Some(running) = self.running.get(&call) {
+                    running.stop.cancel();
                 }
             }
             Command::Reconcile {
@@ -446,7 +451,11 @@ impl<'r> Work<'r> {
             let _ = lines.try_send((id.clone(), secrets.mask(line).into_owned()));
         });
         let slice = Arc::new(self.purse.slice(Budget::default()));
-        self.slices.insert(call.clone(), slice.clone());
+        let running = Running {
+            stop: stop.clone(),
+            slice: slice.clone(),
+        };
+        self.running.insert(call.clone(), running);
         let caller = Caller {
             agent: Agent {
                 inner: self.agent.clone(),
@@ -468,7 +477,6 @@ impl<'r> Work<'r> {
             progress: Some(progress),
             spawner: Some(Arc::new(caller)),
         });
-        self.stops.insert(call.clone(), stop.clone());
         Some(Job {
             call,
             tool: tool.clone(),
@@ -487,7 +495,9 @@ impl<'r> Work<'r> {
 
     /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
     async fn clean_up(&mut self) {
-        self.stops.values().for_each(CancellationToken::cancel);
+        self.running
+            .values()
+            .for_each(|running| running.stop.cancel());
         while self.calls.next().await.is_some() {}
     }
 
@@ -516,9 +526,8 @@ impl<'r> Work<'r> {
                 Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
-                        self.stops.remove(&finished.call);
-                        let slice = self.slices.remove(&finished.call);
-                        let spent = slice.map(|slice| slice.spent()).filter(|spent| !spent.is_nothing());
+                        let running = self.running.remove(&finished.call);
+                        let spent = running.map(|it| it.slice.spent()).filter(|spent| !spent.is_nothing());
                         return keep(self.agent, self.lease, finished, spent).await.into();
                     }
                     Ended::NotDone { call } => return Input::NotDone { call }.into(),

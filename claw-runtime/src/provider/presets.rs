@@ -44,6 +44,9 @@ impl Format {
     }
 }
 
+/// The name of the provider whose models run in this process: it is at no address, and so in no table.
+pub const EMBEDDED: &str = "local";
+
 /// A known service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
