@@ -111,9 +111,10 @@ def idle(peer):
 
 
 def round_cost(peer, times, mode="turns", **more):
-    """Microseconds of processor time a tool round: the slope between turns of 2 and of 22."""
+    """Microseconds of processor time a tool round: the slope between turns of 2 and of 22, each the tenth of a hundred,
+    as what else the machine does empties caches."""
     few, many = (ran(peer, mode, rounds, times, **more).get("turn_cpu_us") for rounds in (2, 22))
-    return (many["median"] - few["median"]) / 20 if few and many else None
+    return (many["p10"] - few["p10"]) / 20 if few and many else None
 
 
 def measure():

@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::Status;
 use crate::message::{ContentBlock, Image};
+use crate::secret::Secrets;
 use crate::tool::{
     Effect, Prepared, Reconcile, Reconciled, Tool, ToolContext, ToolError, ToolOutput,
     ValidArguments,
@@ -39,6 +40,8 @@ pub(crate) struct Job {
     pub(crate) stop: CancellationToken,
     pub(crate) output_chars: usize,
     pub(crate) abandoned: Arc<Abandoned>,
+    /// What no output may hold.
+    pub(crate) secrets: Secrets,
 }
 
 /// A call that ended.
@@ -93,6 +96,7 @@ pub(crate) async fn reconcile(job: Job) -> Ended {
         timeout,
         stop,
         output_chars,
+        secrets,
         ..
     } = job;
     let found = match tool.reconcile() {
@@ -109,7 +113,7 @@ pub(crate) async fn reconcile(job: Job) -> Ended {
         }
     };
     tracing::info!(tool = tool.name(), ?status, "call reconciled");
-    Ended::Finished(finished(call, status, output, output_chars))
+    Ended::Finished(finished(call, status, output, output_chars, &secrets))
 }
 
 async fn find_out(
@@ -149,6 +153,7 @@ async fn run_to_end(job: Job) -> Finished {
         stop,
         output_chars,
         abandoned,
+        secrets,
     } = job;
     let blocking = tool.is_sync() && (tool.spec().effect != Effect::Pure || tool.spec().blocking);
     if blocking && abandoned.0.load(Ordering::Relaxed) >= MOST_ABANDONED {
@@ -198,14 +203,22 @@ async fn run_to_end(job: Job) -> Finished {
         elapsed_ms = started.elapsed().as_millis(),
         "call finished"
     );
-    finished(call, status, output, output_chars)
+    finished(call, status, output, output_chars, &secrets)
 }
 
-fn finished(call: String, status: Status, output: ToolOutput, output_chars: usize) -> Finished {
+fn finished(
+    call: String,
+    status: Status,
+    mut output: ToolOutput,
+    output_chars: usize,
+    secrets: &Secrets,
+) -> Finished {
+    // Before it is cut: a part of a secret is not found any more.
+    secrets.mask_content(&mut output.content);
     let (content, whole) = bounded(output.content, output_chars);
     // What was cut out may be all that differs.
     let progress = match output.progress {
-        Some(key) => Some(stable::short(&key)),
+        Some(key) => Some(stable::short(&secrets.mask(&key))),
         None => whole.as_deref().map(stable::fingerprint),
     };
     Finished {

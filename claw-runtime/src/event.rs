@@ -395,7 +395,7 @@ pub enum Status {
     UnknownTool,
     /// The arguments do not fit; not run.
     Invalid,
-    /// The output limit cut the call; not run.
+    /// The call breaks off, as at an output limit; not run.
     Cut,
     /// Policy or a person refused; not run.
     Denied,

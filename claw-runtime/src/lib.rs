@@ -21,6 +21,7 @@ pub mod policy;
 pub mod provider;
 pub mod registry;
 pub mod schema;
+pub mod secret;
 pub mod session;
 #[cfg(any(feature = "http", feature = "postgres"))]
 mod tls;

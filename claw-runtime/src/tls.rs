@@ -1,7 +1,10 @@
 //! TLS as every client here speaks it: rustls with ring, the system's roots and Mozilla's, made when first needed.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, TrustAnchor};
 use rustls::{ClientConfig, RootCertStore};
 
 /// Returns the settings that trust the system's roots and Mozilla's: reading them takes milliseconds, so once.
@@ -15,23 +18,25 @@ pub(crate) fn trusting_nobody() -> ClientConfig {
     trusting(RootCertStore::empty())
 }
 
-/// Returns settings that trust the public roots and those in a PEM file.
-#[cfg(feature = "postgres")]
-pub(crate) fn with_roots_of(pem: &std::path::Path) -> Result<ClientConfig, String> {
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject;
-
+/// Returns settings that trust the public roots and these.
+pub(crate) fn with(authorities: &[TrustAnchor<'static>]) -> ClientConfig {
     let mut roots = public_roots();
+    roots.extend(authorities.iter().cloned());
+    trusting(roots)
+}
+
+/// Reads the authorities in a PEM file.
+pub(crate) fn authorities(pem: &Path) -> Result<Vec<TrustAnchor<'static>>, String> {
+    let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(pem).map_err(|error| error.to_string())?;
-    let before = roots.len();
     for certificate in certificates {
         let certificate = certificate.map_err(|error| error.to_string())?;
         roots.add(certificate).map_err(|error| error.to_string())?;
     }
-    if roots.len() == before {
+    if roots.is_empty() {
         return Err("there is no certificate in it".to_owned());
     }
-    Ok(trusting(roots))
+    Ok(roots.roots)
 }
 
 fn public_roots() -> RootCertStore {

@@ -34,22 +34,13 @@ const WHOLE: u64 = 100;
 /// Returns about how many tokens `text` is.
 pub fn estimate(text: &str) -> u64 {
     let mut hundredths = 0;
-    let mut chars = text.chars().peekable();
-    while let Some(first) = chars.next() {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
         let kind = Kind::of(first);
-        let mut length = 1;
-        let mut upper = first.is_ascii_uppercase();
-        while let Some(next) = chars
-            .peek()
-            .copied()
-            .filter(|next| kind.goes_on(*next, upper))
-        {
-            upper = next.is_ascii_uppercase();
-            length += 1;
-            chars.next();
-        }
+        let (length, bytes) = kind.run(rest);
+        rest = &rest[bytes..];
         // A space joins the word after it, but no number.
-        let apart = kind == Kind::Space && chars.peek().is_some_and(char::is_ascii_digit);
+        let apart = kind == Kind::Space && rest.as_bytes().first().is_some_and(u8::is_ascii_digit);
         hundredths += kind.weigh(length) + u64::from(apart && length == 1) * WHOLE;
     }
     u64::div_ceil(hundredths, WHOLE)
@@ -138,13 +129,30 @@ impl Kind {
         }
     }
 
-    /// Tells whether `next` belongs to a run of this kind; a capital after a small letter begins a new word.
-    fn goes_on(self, next: char, upper: bool) -> bool {
-        let same = Self::of(next) == self;
-        match self {
-            Self::Letter => same && (upper || !next.is_ascii_uppercase()),
-            _ => same,
-        }
+    /// Returns how many characters and bytes of this kind `text` begins with; a capital after a small letter begins a new
+    /// word.
+    fn run(self, text: &str) -> (u64, usize) {
+        let first =
+            |bytes: &[u8], is: fn(&u8) -> bool| bytes.iter().take_while(|it| is(it)).count();
+        let bytes = text.as_bytes();
+        let length = match self {
+            Self::Letter => {
+                let capitals = first(bytes, u8::is_ascii_uppercase);
+                capitals + first(&bytes[capitals..], u8::is_ascii_lowercase)
+            }
+            Self::Digit => first(bytes, u8::is_ascii_digit),
+            Self::Space => first(bytes, |byte| *byte == b' '),
+            Self::Blank => first(bytes, |byte| matches!(byte, b'\n' | b'\r' | b'\t')),
+            Self::Punctuation => first(bytes, u8::is_ascii_punctuation),
+            _ => {
+                let mut run = text
+                    .char_indices()
+                    .skip_while(|(_, c)| Self::of(*c) == self);
+                let end = run.next().map_or(text.len(), |(end, _)| end);
+                return (text[..end].chars().count() as u64, end);
+            }
+        };
+        (length as u64, length)
     }
 
     /// Returns what a run of `length` weighs, in hundredths.
@@ -242,7 +250,36 @@ mod tests {
         assert_eq!(of_messages(&[hello.clone(), hello]), 12);
     }
 
+    /// Returns the lengths of the runs that `text` is cut into, decided character by character.
+    fn runs(text: &str) -> Vec<u64> {
+        let mut runs: Vec<u64> = Vec::new();
+        let mut before: Option<char> = None;
+        for c in text.chars() {
+            let goes_on = before.is_some_and(|before| {
+                let begins_word = before.is_ascii_lowercase() && c.is_ascii_uppercase();
+                Kind::of(before) == Kind::of(c) && !begins_word
+            });
+            match runs.last_mut().filter(|_| goes_on) {
+                Some(run) => *run += 1,
+                None => runs.push(1),
+            }
+            before = Some(c);
+        }
+        runs
+    }
+
     proptest::proptest! {
+        #[test]
+        fn a_text_is_cut_where_its_kinds_change(text in "([a-cA-C]|[0-9]| |[\n\t]|[.,\"]|\u{1}|é|я|ش|预|\u{1f600}|\\PC){0,40}") {
+            let (mut rest, mut cut) = (text.as_str(), Vec::new());
+            while let Some(first) = rest.chars().next() {
+                let (length, bytes) = Kind::of(first).run(rest);
+                cut.push(length);
+                rest = &rest[bytes..];
+            }
+            proptest::prop_assert_eq!(cut, runs(&text));
+        }
+
         /// A part is at most a few tokens more than what it is a part of, and no text is more tokens than twice its bytes.
         #[test]
         fn any_text_has_a_sound_estimate(one in ".{0,80}", two in ".{0,80}") {

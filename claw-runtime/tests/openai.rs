@@ -315,8 +315,8 @@ async fn answers_of_the_wrong_kind_are_named() {
         ),
         (
             answer(200, "", "hello, I am a router"),
-            IncompleteStream,
-            "before the model stopped",
+            BadResponse,
+            "`hello, I am a router` came in the place of a chat completion",
         ),
         (answer(200, "", "data: what\n\n"), BadResponse, "no JSON"),
         (answer(200, "", "{\"choices\":"), BadResponse, "no JSON"),

@@ -10,6 +10,7 @@ use claw_runtime::event::Answer;
 use rustyline::error::ReadlineError;
 use tokio::sync::Notify;
 
+use super::secrets::masked;
 use super::terminal::{self, ASK, DIM};
 use super::text;
 
@@ -103,8 +104,10 @@ impl Question {
         let mut err = anstream::stderr();
         let _ = writeln!(
             err,
-            "{ASK}? {}{ASK:#} {DIM}({}){DIM:#}\n{shown}",
-            self.tool, self.rule
+            "{ASK}? {}{ASK:#} {DIM}({}){DIM:#}\n{}",
+            self.tool,
+            self.rule,
+            masked(&shown)
         );
         if more > 0 {
             let _ = writeln!(err, "{DIM}… {more} more characters; [v]iew all{DIM:#}");

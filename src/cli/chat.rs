@@ -19,7 +19,7 @@ use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::stamp::unstamped;
 use super::terminal::{BAD, DIM, Screen, columns};
-use super::{embedded, store, text, tools};
+use super::{embedded, secrets, store, text, tools};
 use crate::program::Program;
 use claw_runtime::message::{Role, text_of};
 use claw_runtime::nearest::nearest;
@@ -403,7 +403,7 @@ impl Lines {
         match line {
             Ok(line) => {
                 if !line.trim().is_empty() {
-                    let _ = editor.add_history_entry(&line);
+                    let _ = editor.add_history_entry(secrets::masked(&line));
                 }
                 Ok(Read::Line(line))
             }

@@ -1,6 +1,7 @@
 //! From the settings of a service to the provider that speaks its wire format.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use claw_runtime::provider::abilities::Rule;
@@ -19,6 +20,7 @@ pub(super) struct Connection {
     pub(super) base_url: String,
     pub(super) key: Option<SecretString>,
     pub(super) headers: BTreeMap<String, String>,
+    pub(super) ca_file: Option<PathBuf>,
     pub(super) quirks: Quirks,
     /// What its models can do, the strongest rule last.
     pub(super) rules: Vec<Rule>,
@@ -36,6 +38,7 @@ impl Connection {
             base_url: url,
             key,
             headers,
+            ca_file,
             quirks,
             rules,
             thinking,
@@ -48,6 +51,9 @@ impl Connection {
                 let mut made = $provider::new(name, &url, key)?.rules(rules);
                 for (name, value) in &headers {
                     made = made.header(name, value)?;
+                }
+                if let Some(file) = &ca_file {
+                    made = made.ca_file(file)?;
                 }
                 made
             }};

@@ -61,7 +61,7 @@ pub(crate) fn warn(text: &str) {
     let _ = writeln!(
         anstream::stderr(),
         "warning: {}",
-        super::text::line(text, 1_000)
+        super::text::line(&super::secrets::masked_message(text), 1_000)
     );
 }
 
@@ -106,9 +106,11 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", super::text::visible(&self.message))?;
+        let said = super::secrets::masked_message(&self.message);
+        writeln!(f, "error: {}", super::text::visible(&said))?;
         for hint in &self.hints {
-            writeln!(f, "hint: {}", super::text::visible(hint))?;
+            let hint = super::secrets::masked(hint);
+            writeln!(f, "hint: {}", super::text::visible(&hint))?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::exit::{Exit, Failure};
-use super::text;
+use super::{secrets, text};
 
 /// Prints a turn as JSON lines.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Lines {
     pub(crate) fn error(&mut self, failure: &Failure) {
         self.print(&json!({
             "event": "error",
-            "message": failure.message,
+            "message": secrets::masked_message(&failure.message),
             "hints": failure.hints,
             "exit_code": failure.exit.code(),
         }));
@@ -50,7 +50,8 @@ impl Lines {
 
 /// Prints one value on a line of standard output.
 pub(crate) fn print(value: &impl Serialize) -> io::Result<()> {
-    let mut line = escape(serde_json::to_string(value)?);
+    let line = serde_json::to_string(value)?;
+    let mut line = escape(secrets::known().mask_json(&line).into_owned());
     line.push('\n');
     let mut out = io::stdout().lock();
     out.write_all(line.as_bytes())?;

@@ -9,7 +9,8 @@ use claw_runtime::provider::{Protocol, Provider};
 
 use super::embedded::{self, Embedded};
 use super::exit::{Exit, Failure};
-use super::service::{Service, UNNAMED, usual_address, variable};
+use super::key::variable;
+use super::service::{Service, UNNAMED, usual_address};
 use crate::config::Config;
 
 /// A model, and why it is this one.

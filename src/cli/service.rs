@@ -1,6 +1,5 @@
 //! A service as the settings describe it: its address, its key, and whether the one may go to the other.
 
-use std::fs;
 use std::sync::Arc;
 
 use claw_runtime::provider::abilities;
@@ -12,6 +11,8 @@ use secrecy::SecretString;
 use super::connect::Connection;
 use super::embedded::{self, Embedded};
 use super::exit::Failure;
+use super::key::{self, variable};
+use super::secrets;
 use crate::config::{Address, Config, ProviderConfig, Untrusted};
 
 /// The name of a service that is known by its address alone.
@@ -31,6 +32,8 @@ const USUAL: &[(&str, &str)] = &[
 /// A service to connect to, or the model in this program.
 pub(super) struct Service {
     reach: Reach,
+    /// What prints the key, where no other place has it; run when the key is needed.
+    key_command: Vec<String>,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
     /// Its models as the settings name them.
@@ -63,6 +66,7 @@ impl Service {
                 models: embedded.models(),
                 protocol: config.protocol.or(own.protocol),
                 reach: Reach::Embedded(embedded),
+                key_command: Vec::new(),
             });
         }
         if let Some(key) = own.embedded_key() {
@@ -77,7 +81,7 @@ impl Service {
             presets::of(format)
         });
         let address = config.base_url.as_ref().or(own.base_url.as_ref());
-        let key = key(name, &own, known, config.base_url.is_some());
+        let key = key::at_hand(name, &own, known, config.base_url.is_some());
         if let Some(address) = address {
             check_trust(name, address, known, &own, &key)?;
         }
@@ -127,24 +131,34 @@ impl Service {
                 base_url,
                 key: key?,
                 headers: own.headers,
+                ca_file: own.ca_file.or_else(|| config.ca_file.clone()),
                 quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
                 rules,
                 thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
                 api_version: own.api_version,
                 deployments: own.deployments,
             })),
+            key_command: own.key_command,
             model,
             models: own.models,
             protocol: config.protocol.or(own.protocol),
         })
     }
 
-    /// Makes the provider that has `model`. Nothing is sent yet.
+    /// Makes the provider that has `model`, with the key that its command prints, if it has one. Nothing is sent yet.
     pub(super) fn connect(self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
-        match self.reach {
-            Reach::Connection(connection) => connection.make().map_err(Failure::usage),
-            Reach::Embedded(embedded) => embedded.connect(model),
-        }
+        let provider = match self.reach {
+            Reach::Connection(mut connection) => {
+                if !self.key_command.is_empty() {
+                    let key = key::printed_by(&connection.name, &self.key_command)?;
+                    connection.key = Some(key);
+                }
+                connection.make().map_err(Failure::usage)?
+            }
+            Reach::Embedded(embedded) => embedded.connect(model)?,
+        };
+        provider.secrets(secrets::known());
+        Ok(provider)
     }
 }
 
@@ -175,7 +189,8 @@ fn check_trust(
         return Ok(());
     };
     let address = address.as_str();
-    let secret = if own.key_env.is_some() || !matches!(key, Ok(None)) {
+    let has_key = own.key_env.is_some() || !own.key_command.is_empty() || !matches!(key, Ok(None));
+    let secret = if has_key {
         "the key"
     } else if own.has_trusted_headers {
         "your headers"
@@ -189,64 +204,4 @@ fn check_trust(
         "{secret} of `{name}` may not go to `{address}`, which `{place}` alone names"
     ))
     .hint(way_out.clone()))
-}
-
-/// Returns the key, from the file or variable that is configured, else from the variable the service is known by.
-fn key(
-    name: &str,
-    own: &ProviderConfig,
-    known: Option<&Preset>,
-    own_address: bool,
-) -> Result<Option<SecretString>, Failure> {
-    if let Some(file) = &own.key_file {
-        return key_in(file).map(Some).map_err(|what| {
-            Failure::usage(format!(
-                "key of `{name}`: cannot use `{}`: {what}",
-                file.display()
-            ))
-        });
-    }
-    let variable_name = own
-        .key_env
-        .as_ref()
-        .map(crate::config::EnvName::as_str)
-        .or(known.and_then(|known| known.key_env));
-    let Some(variable_name) = variable_name else {
-        // A service known by its address alone may want a key all the same.
-        return Ok(if name == UNNAMED {
-            variable("CLAW_API_KEY").map(Into::into)
-        } else {
-            None
-        });
-    };
-    match variable(variable_name) {
-        Some(key) => Ok(Some(key.into())),
-        // A proxy or a local stand-in may need none.
-        None if own_address && own.key_env.is_none() => Ok(None),
-        None => Err(
-            Failure::usage(format!("key of `{name}`: `{variable_name}` is not set"))
-                .hint(format!("run `export {variable_name}=…`")),
-        ),
-    }
-}
-
-fn key_in(file: &std::path::Path) -> Result<SecretString, String> {
-    let about = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !about.is_file() || about.len() > 64 * 1024 {
-        return Err("expected a small regular file that holds the key".to_owned());
-    }
-    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let key = text.trim();
-    if key.is_empty() || key.contains(char::is_control) {
-        return Err("expected one line that holds the key".to_owned());
-    }
-    Ok(key.into())
-}
-
-/// Returns what a variable holds, blanks at its ends left out; an empty one is unset.
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.trim().to_owned())
-        .filter(|text| !text.is_empty())
 }

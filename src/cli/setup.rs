@@ -17,7 +17,7 @@ use claw_runtime::tool::{StateMap, Tool, Workspace};
 use super::args::Args;
 use super::exit::{Failure, warn};
 use super::model::Choice;
-use super::{stamp, store};
+use super::{secrets, stamp, store};
 use crate::config::{Config, load};
 use crate::program::Program;
 
@@ -46,6 +46,7 @@ impl Setup {
         let policy = config.policy.policy();
         let profile = config.policy.profile.unwrap_or_default();
         let tools = linked(program)?;
+        secrets::of_tools(&tools);
         check_patterns(&policy, &tools)?;
         let tools = tools.filtered(|tool| {
             let spec = tool.spec();
@@ -151,6 +152,7 @@ impl Setup {
             .approval(approval)
             .store(store)
             .workspace(Arc::new(workspace))
+            .secrets(secrets::known().clone())
             .build()?;
         Ok(agent.with_protocol(model.protocol))
     }

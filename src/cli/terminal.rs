@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
 
+use super::secrets::masked;
 use super::text::visible;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -93,6 +94,7 @@ impl Screen {
             return;
         }
         clear();
+        let text = masked(text);
         let mut out = anstream::stdout();
         let result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         if let Err(error) = result {
@@ -117,7 +119,11 @@ impl Screen {
             start_line();
         }
         // The talk may be lost, as when standard error is closed; the answer may not.
-        let _ = writeln!(anstream::stderr(), "{style}{}{style:#}", visible(line));
+        let _ = writeln!(
+            anstream::stderr(),
+            "{style}{}{style:#}",
+            visible(&masked(line))
+        );
     }
 
     /// Shows what is going on until something else is printed; only on a terminal.
@@ -127,7 +133,7 @@ impl Screen {
         }
         clear();
         let mut err = anstream::stderr();
-        let _ = write!(err, "{DIM}{}{DIM:#}", visible(line)).and_then(|()| err.flush());
+        let _ = write!(err, "{DIM}{}{DIM:#}", visible(&masked(line))).and_then(|()| err.flush());
         STATUS.store(true, Relaxed);
     }
 

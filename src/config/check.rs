@@ -91,6 +91,7 @@ enum Form {
 const ROOT: &[(&str, Form)] = &[
     ("model", Form::Value),
     ("base_url", Form::Value),
+    ("ca_file", Form::Value),
     ("workspace", Form::Value),
     ("system", Form::Value),
     ("user_timezone", Form::Value),
@@ -110,6 +111,8 @@ const PROVIDER: &[(&str, Form)] = &[
     ("format", Form::Value),
     ("key_env", Form::Value),
     ("key_file", Form::Value),
+    ("key_command", Form::Value),
+    ("ca_file", Form::Value),
     ("protocol", Form::Value),
     ("constrain", Form::Value),
     ("headers", Form::Headers),
@@ -202,7 +205,7 @@ fn keys(
             let message = if is_secret(name) {
                 format!(
                     "`{path}{name}`: a secret must not stand in a config file; name the variable that holds it with \
-                     `key_env`, or the file with `key_file`, under `[providers.NAME]`"
+                     `key_env`, the file with `key_file` or what prints it with `key_command`, under `[providers.NAME]`"
                 )
             } else {
                 unknown(name, known.iter().map(|(word, _)| *word), path)

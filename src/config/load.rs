@@ -210,6 +210,7 @@ fn anchor_paths(layer: &mut Table, folder: &Path) {
     };
     anchor(layer, "workspace");
     anchor_model(layer, folder);
+    anchor(layer, "ca_file");
     if let Some(Value::Table(sessions)) = layer.get_mut("sessions") {
         anchor(sessions, "file");
     }
@@ -217,6 +218,15 @@ fn anchor_paths(layer: &mut Table, folder: &Path) {
         for (_, provider) in providers.iter_mut() {
             if let Value::Table(provider) = provider {
                 anchor(provider, "key_file");
+                anchor(provider, "ca_file");
+                // A bare name is looked for as the shell does.
+                if let Some(Value::Array(command)) = provider.get_mut("key_command")
+                    && let Some(Value::String(program)) = command.first_mut()
+                    && program.contains('/')
+                    && let Some(full) = folder.join(&*program).to_str()
+                {
+                    *program = full.to_owned();
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Four layers, each stronger than the one before: the user's file (`$XDG_CONFIG_HOME/claw/claw.toml`), the working
 //! folder's `claw.toml` or the file named by `--config`, the environment (`CLAW_MODEL` and its like), and flags. Tables
 //! merge key by key; lists and values replace. Secrets are never written here: a file names the variable or the file
-//! that holds one. The working folder's file may have come from anybody: [`trust`] says what it may not decide.
+//! that holds one, or the command that prints it. The working folder's file may have come from anybody: [`trust`] says what it may not decide.
 //! Every key stands in `claw.toml` beside this file, which is also part of the crate's documentation.
 
 mod budget;
@@ -42,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) model: Option<String>,
     /// Address of the service that is asked, OpenAI-compatible unless the model names another.
     pub(crate) base_url: Option<Address>,
+    /// The file of an authority that services are trusted by, besides the public ones.
+    pub(crate) ca_file: Option<PathBuf>,
     /// The folder the agent works in.
     pub(crate) workspace: Option<PathBuf>,
     /// Standing instructions.
@@ -94,6 +96,10 @@ pub(crate) struct ProviderConfig {
     pub(crate) key_env: Option<EnvName>,
     /// The file that holds its key.
     pub(crate) key_file: Option<PathBuf>,
+    /// The program that prints its key, and the program's arguments; before the others where it is set.
+    pub(crate) key_command: Vec<String>,
+    /// The file of an authority that it is trusted by, in place of the one for all services.
+    pub(crate) ca_file: Option<PathBuf>,
     /// How tool calls travel to and from its models.
     pub(crate) protocol: Option<Protocol>,
     /// When its models are held to a form under the prompt protocol.
@@ -160,6 +166,8 @@ impl ProviderConfig {
             (self.format.is_some(), "format"),
             (self.key_env.is_some(), "key_env"),
             (self.key_file.is_some(), "key_file"),
+            (!self.key_command.is_empty(), "key_command"),
+            (self.ca_file.is_some(), "ca_file"),
             (!self.headers.is_empty(), "headers"),
             (self.thinking.is_some(), "thinking"),
             (self.api_version.is_some(), "api_version"),

@@ -66,6 +66,7 @@ impl FolderFile {
         if said.discover == Some(true) && trusted.discover == Some(false) {
             ignore(layer, "", "discover");
         }
+        ignore(layer, "", "ca_file");
         if let Some(policy) = table(layer, "policy") {
             let (ours, theirs) = (&trusted.policy, &said.policy);
             if !theirs.allow.is_empty() {
@@ -100,7 +101,15 @@ impl FolderFile {
         if let Some(providers) = table(layer, "providers") {
             for (name, provider) in providers.iter_mut() {
                 if let Value::Table(provider) = provider {
-                    for key in ["key_file", "threads", "context", "memory", "idle"] {
+                    for key in [
+                        "key_file",
+                        "key_command",
+                        "ca_file",
+                        "threads",
+                        "context",
+                        "memory",
+                        "idle",
+                    ] {
                         ignore(provider, &format!("providers.{name}."), key);
                     }
                 }

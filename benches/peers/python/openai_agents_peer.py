@@ -31,9 +31,9 @@ async def main():
     if mode == "once": print(await run(make(f"mock-t{n[0]}")))
     elif mode == "idle": a = make("mock-t1"); print("ready", flush=True); await asyncio.sleep(3600)
     elif mode == "turns":
-        a = make(f"mock-t{n[0]}"); [await run(a) for _ in range(3)]; v = []; c = time.process_time()
-        for _ in range(n[1]): t = time.perf_counter(); await run(a); v.append((time.perf_counter()-t)*1e6)
-        print(json.dumps(dict(what="turn_cpu_us", median=(time.process_time()-c)/n[1]*1e6))); rep("turn_us", v)
+        a = make(f"mock-t{n[0]}"); [await run(a) for _ in range(3)]; v = []; w = []
+        for _ in range(n[1]): t = time.perf_counter(); c = time.process_time(); await run(a); w.append((time.process_time()-c)*1e6); v.append((time.perf_counter()-t)*1e6)
+        rep("turn_cpu_us", w); rep("turn_us", v)
     elif mode == "call":
         from agents.tool_context import ToolContext
         v = []

@@ -16,6 +16,7 @@ use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
 use super::live::{Shown, Unseen, Watch};
+use super::mask::masked;
 use super::meter::Meter;
 use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
@@ -69,6 +70,7 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
     work.ready.extend(first);
     loop {
         let Given { input, mut taken } = work.next().await;
+        let input = masked(&agent.secrets, input);
         meter.settle(agent, &input).await;
         let mut step = turn.step(work.clock.now(), input);
         loop {
@@ -103,9 +105,12 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
                     work.appended(&step.append);
                     Input::Appended
                 }
-                Err(error) => Input::AppendFailed {
-                    message: error.to_string(),
-                },
+                Err(error) => masked(
+                    &agent.secrets,
+                    Input::AppendFailed {
+                        message: error.to_string(),
+                    },
+                ),
             };
             step = turn.step(work.clock.now(), next);
         }
@@ -340,11 +345,12 @@ impl<'r> Work<'r> {
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, unseen) {
             (false, _) => None,
             (true, true) => Some(Box::new(Unseen)),
-            (true, false) => Some(Box::new(Shown {
-                watch: self.watch,
-                live: self.live,
-                offer: self.offer.clone(),
-            })),
+            (true, false) => Some(Box::new(Shown::new(
+                self.watch,
+                self.live,
+                self.offer.clone(),
+                agent.secrets.pieces(),
+            ))),
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
@@ -425,9 +431,10 @@ impl<'r> Work<'r> {
         let stop = self.token.child_token();
         let lines = self.progress.0.clone();
         let id = call.clone();
+        let secrets = self.agent.secrets.clone();
         let progress: Progress = Arc::new(move |line: &str| {
             // A full queue drops the line: progress only informs.
-            let _ = lines.try_send((id.clone(), line.to_owned()));
+            let _ = lines.try_send((id.clone(), secrets.mask(line).into_owned()));
         });
         let slice = Arc::new(self.purse.slice(Budget::default()));
         self.slices.insert(call.clone(), slice.clone());
@@ -465,6 +472,7 @@ impl<'r> Work<'r> {
                 .max_output
                 .unwrap_or(self.agent.limits.output_chars),
             abandoned: self.agent.abandoned.clone(),
+            secrets: self.agent.secrets.clone(),
         })
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Observer;
 use crate::dialect::Offer;
 use crate::provider::{Delta, DeltaSink};
+use crate::secret::Pieces;
 
 /// The observer, shared between the turn and the running request: both live on one task, so the lock is never waited
 /// for.
@@ -27,26 +28,85 @@ impl<'o> Watch<'o> {
     }
 }
 
-/// Shows the pieces of a reply as they come, tools by the names we know them by.
+/// Shows the pieces of a reply as they come, tools by the names we know them by, secrets masked.
 pub(super) struct Shown<'r> {
-    pub(super) watch: &'r Watch<'r>,
+    watch: &'r Watch<'r>,
     /// Whether text is among what is shown.
-    pub(super) live: bool,
-    pub(super) offer: Option<Arc<Offer>>,
+    live: bool,
+    offer: Option<Arc<Offer>>,
+    /// The text that grows, and whether it is reasoning.
+    pieces: Pieces,
+    reasons: bool,
+}
+
+impl<'r> Shown<'r> {
+    pub(super) fn new(
+        watch: &'r Watch<'r>,
+        live: bool,
+        offer: Option<Arc<Offer>>,
+        pieces: Pieces,
+    ) -> Self {
+        Self {
+            watch,
+            live,
+            offer,
+            pieces,
+            reasons: false,
+        }
+    }
+
+    fn show(&self, text: String, reasons: bool) {
+        if text.is_empty() {
+            return;
+        }
+        let delta = if reasons {
+            Delta::Reasoning { text }
+        } else {
+            self.watch.shown.store(true, Ordering::Relaxed);
+            Delta::Text { text }
+        };
+        self.watch.observer().delta(&delta);
+    }
+
+    /// Shows what waited for a next piece.
+    fn show_rest(&mut self) {
+        let rest = self.pieces.finish();
+        self.show(rest, self.reasons);
+    }
 }
 
 impl DeltaSink for Shown<'_> {
-    fn delta(&mut self, mut delta: Delta) {
-        if matches!(delta, Delta::Text { .. }) {
-            if !self.live {
-                return;
+    fn delta(&mut self, delta: Delta) {
+        let (text, reasons) = match delta {
+            Delta::Text { .. } if !self.live => return,
+            Delta::Text { text } => (text, false),
+            Delta::Reasoning { text } => (text, true),
+            Delta::CallStarted { index, name } => {
+                self.show_rest();
+                let name = match &self.offer {
+                    Some(offer) => offer.name(&name).to_owned(),
+                    None => name,
+                };
+                let name = self.pieces.mask(&name).into_owned();
+                return self
+                    .watch
+                    .observer()
+                    .delta(&Delta::CallStarted { index, name });
             }
-            self.watch.shown.store(true, Ordering::Relaxed);
+        };
+        if reasons != self.reasons {
+            self.show_rest();
+            self.reasons = reasons;
         }
-        if let (Delta::CallStarted { name, .. }, Some(offer)) = (&mut delta, &self.offer) {
-            *name = offer.name(name).to_owned();
-        }
-        self.watch.observer().delta(&delta);
+        let text = self.pieces.push(&text);
+        self.show(text, reasons);
+    }
+}
+
+impl Drop for Shown<'_> {
+    /// The reply ended, or broke off: its last letters are no secret's beginning.
+    fn drop(&mut self) {
+        self.show_rest();
     }
 }
 

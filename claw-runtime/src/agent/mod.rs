@@ -5,6 +5,7 @@ mod driver;
 mod inbox;
 mod keep;
 mod live;
+mod mask;
 mod meter;
 mod recover;
 mod session;
@@ -13,6 +14,7 @@ mod spawn;
 mod watch;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,6 +33,7 @@ use crate::policy::Policy;
 use crate::provider::{Constrain, Protocol, Provider, Target};
 use crate::registry::{RegistryError, Toolset};
 use crate::schema::Coerce;
+use crate::secret::Secrets;
 use crate::session::{MemoryStore, SessionStore, StoreError, Unreadable, View};
 use crate::tool::{StateMap, Tool, Tools, Workspace};
 
@@ -75,6 +78,8 @@ struct Inner {
     agents: BTreeMap<String, Agent>,
     nest: Nest,
     must_call: bool,
+    /// What is masked in all that is kept and shown.
+    secrets: Secrets,
     abandoned: Arc<Abandoned>,
     /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
     prompt_tokens: Arc<OnceLock<[u64; 2]>>,
@@ -121,6 +126,7 @@ pub struct AgentBuilder {
     spending: Spending,
     agents: BTreeMap<String, Agent>,
     must_call: bool,
+    secrets: Secrets,
 }
 
 /// Why an agent cannot be built or a session cannot be used.
@@ -199,6 +205,7 @@ impl Agent {
             spending: Spending::default(),
             agents: BTreeMap::new(),
             must_call: false,
+            secrets: Secrets::new(),
         }
     }
 
@@ -215,6 +222,7 @@ impl Agent {
     /// Returns an agent that asks this model instead; everything else is shared, the session store too.
     pub fn with_model(&self, provider: Arc<dyn Provider>, name: impl Into<String>) -> Self {
         let mut inner = Inner::clone(&self.inner);
+        provider.secrets(&inner.secrets);
         inner.models = vec![Model {
             provider,
             name: name.into(),
@@ -451,6 +459,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds secrets to those that are masked in all that is kept, sent to models and shown; what its providers send as keys is
+    /// known already. Those that are added to the set later count too.
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        secrets.add_all(&self.secrets);
+        self.secrets = secrets;
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
@@ -476,11 +492,21 @@ impl AgentBuilder {
         let tools = self.tools.with(self.more)?;
         let tools = tools.filtered(|tool| !tool.spec().hidden && self.policy.offers(tool));
         tools.check_state(&self.state)?;
+        for model in &self.models {
+            model.provider.secrets(&self.secrets);
+        }
+        for agent in self.agents.values() {
+            self.secrets.add_all(&agent.inner.secrets);
+        }
+        let system = match self.secrets.mask(&self.system) {
+            Cow::Borrowed(_) => self.system,
+            Cow::Owned(masked) => masked.into(),
+        };
         let agent = Agent {
             inner: Arc::new(Inner {
                 models: self.models,
                 tools,
-                system: self.system,
+                system,
                 state: Arc::new(self.state),
                 policy: Arc::new(self.policy),
                 limits: self.limits,
@@ -496,6 +522,7 @@ impl AgentBuilder {
                 agents: self.agents,
                 nest: Nest::default(),
                 must_call: self.must_call,
+                secrets: self.secrets,
                 abandoned: Arc::default(),
                 prompt_tokens: Arc::default(),
                 form: Arc::default(),

@@ -179,6 +179,7 @@ impl Caller {
         // Its tools are others.
         inner.prompt_tokens = Arc::default();
         inner.store = caller.store.clone();
+        inner.secrets = caller.secrets.clone();
         inner.spending.shared = caller.spending.shared.clone();
         inner.abandoned = caller.abandoned.clone();
         inner.approval = Arc::new(Relayed {

@@ -15,6 +15,7 @@ use super::endpoint::{self, Endpoint, SetupError};
 use super::openai_chat::{MaxTokens, Peer, Quirks, decoder, encode, model_ids};
 use super::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
 use crate::dialect::Dialect;
+use crate::secret::Secrets;
 
 /// One Azure OpenAI resource; several are several providers.
 #[derive(Debug)]
@@ -152,6 +153,10 @@ impl Azure {
 impl Provider for Azure {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

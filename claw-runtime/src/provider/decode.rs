@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::draft::Draft;
 use super::failure::{Complaint, bounded};
 use super::surrogates::Joiner;
-use super::{DeltaSink, FailureClass, ProviderError, Reply, sse};
+use super::{DeltaSink, FailureClass, ProviderError, Reply, lenient, sse, wrong_address};
 use crate::message::StopReason;
 
 /// What one wire format makes of the documents of an answer.
@@ -47,6 +47,8 @@ pub(crate) enum Framing {
 
 /// The largest answer read, in bytes after decompression.
 const MAX_BODY: usize = 32 << 20;
+/// How much of the beginning of a stream is kept, to tell what it is when it is none.
+const OPENING: usize = 256;
 /// The largest error body read.
 const MAX_ERROR: usize = 64 << 10;
 
@@ -79,6 +81,8 @@ pub struct Decoder {
     head: Head,
     body: Body,
     size: usize,
+    /// How a stream of events begins.
+    opening: Vec<u8>,
     draft: Draft,
     format: Box<dyn Format>,
     joiner: Joiner,
@@ -104,6 +108,7 @@ impl Decoder {
             head,
             body,
             size: 0,
+            opening: Vec::new(),
             draft: Draft::new(provider, model),
             format,
             joiner: Joiner::default(),
@@ -171,11 +176,19 @@ impl Decoder {
                 "the answer is empty",
             )),
             // What the end of the stream closed and cannot be read was cut.
-            Body::Events(mut reader) => reader.finish(&mut |event| {
-                self.take(event, sink);
-            }),
+            Body::Events(mut reader) => {
+                reader.finish(&mut |event| {
+                    self.take(event, sink);
+                });
+                if wrong_address::is_no_stream(&self.opening) && !self.draft.has_stopped() {
+                    let text = String::from_utf8_lossy(&self.opening);
+                    let message = wrong_address::text(&text, self.format.name());
+                    let error = ProviderError::new(FailureClass::BadResponse, message);
+                    self.draft.fail(error);
+                }
+            }
             Body::Lines(line) => {
-                let line = String::from_utf8_lossy(&line);
+                let line = lenient::utf8(&line);
                 if !self.take(line_event(&line), sink) && is_document(&line) {
                     self.no_document();
                 }
@@ -221,6 +234,8 @@ impl Decoder {
         let body = std::mem::replace(&mut self.body, Body::Unknown(Vec::new()));
         self.body = match body {
             Body::Events(mut reader) => {
+                let room = OPENING.saturating_sub(self.opening.len());
+                self.opening.extend(bytes.iter().take(room));
                 let fed = reader.feed(bytes, &mut |event| self.event(event, sink));
                 if fed.is_err() {
                     self.too_long();
@@ -242,7 +257,7 @@ impl Decoder {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             held.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end + 1..];
-            self.event(line_event(&String::from_utf8_lossy(&held)), sink);
+            self.event(line_event(&lenient::utf8(&held)), sink);
             held.clear();
         }
         held.extend_from_slice(bytes);
@@ -312,7 +327,7 @@ impl Decoder {
     }
 
     fn whole(&mut self, body: &[u8], sink: &mut dyn DeltaSink) {
-        let text = String::from_utf8_lossy(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body));
+        let text = lenient::utf8(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body));
         let text = text.trim();
         if is_success(&self.head) && !text.starts_with('<') {
             return self.whole_document(text, sink);
@@ -320,7 +335,7 @@ impl Decoder {
         let mut error = if is_success(&self.head) {
             ProviderError::new(
                 FailureClass::BadResponse,
-                "the service answered with a web page; check the base URL",
+                wrong_address::page(text, self.head.status),
             )
         } else {
             complaint(text, self.head.status)
@@ -333,7 +348,10 @@ impl Decoder {
         if !self.document(text, true, sink) {
             self.draft.fail(ProviderError::new(
                 FailureClass::BadResponse,
-                format!("the answer is no JSON of {}", self.format.name()),
+                format!(
+                    "the answer is no JSON of {}; check the base URL",
+                    self.format.name()
+                ),
             ));
         } else if !self.draft.has_failed() && !self.draft.has_stopped() {
             // A whole body is its own end.
@@ -353,7 +371,7 @@ pub(crate) fn complaint(text: &str, status: u16) -> ProviderError {
         } else if text.is_empty() {
             format!("status {status} without a reason")
         } else if text.starts_with('<') {
-            format!("status {status} with a web page")
+            wrong_address::page(text, status)
         } else {
             bounded(text)
         },

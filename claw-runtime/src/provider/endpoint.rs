@@ -2,13 +2,14 @@
 //!
 //! The same for every wire format. A format adds its paths, the header its key goes in, and what a body means.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url};
+use rustls::pki_types::TrustAnchor;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -17,8 +18,10 @@ use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
 use super::http::{self, Timeouts};
-use super::wait;
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
+use super::{wait, wrong_address};
+use crate::secret::{Secrets, is_secret_name};
+use crate::tls;
 
 /// Why a provider cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +43,19 @@ pub enum SetupError {
         /// The provider.
         provider: String,
     },
+    /// The file of an authority cannot be used.
+    #[error(
+        "`{}`, the `ca_file` of provider `{provider}`, cannot be used: {message}; expected certificates in PEM form",
+        file.display()
+    )]
+    Authority {
+        /// The provider.
+        provider: String,
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A header cannot be sent.
     #[error("header `{header}` of provider `{provider}` has characters that HTTP does not allow")]
     Header {
@@ -53,7 +69,8 @@ pub enum SetupError {
 /// What every provider can be told of its endpoint.
 macro_rules! options {
     () => {
-        /// Sends this header with every request; its value is treated as a secret.
+        /// Sends this header with every request; its value shows in no error. Where its name is that of a secret, as
+        /// `x-token`, an agent masks it wherever something is kept or shown.
         ///
         /// # Errors
         ///
@@ -92,6 +109,19 @@ macro_rules! options {
             self
         }
 
+        /// Trusts the authorities in this PEM file too, besides the system's and Mozilla's.
+        ///
+        /// # Errors
+        ///
+        /// Fails when the file cannot be read or holds no certificate of an authority.
+        pub fn ca_file(
+            mut self,
+            pem: &std::path::Path,
+        ) -> Result<Self, $crate::provider::SetupError> {
+            self.endpoint = self.endpoint.ca_file(pem)?;
+            Ok(self)
+        }
+
         /// Sets how long an answer may be silent.
         pub fn timeouts(mut self, timeouts: $crate::provider::Timeouts) -> Self {
             self.endpoint.timeouts = timeouts;
@@ -111,7 +141,11 @@ pub(crate) struct Endpoint {
     pub(crate) of_models: HashMap<String, Capabilities>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) timeouts: Timeouts,
+    /// Trusted besides the public ones.
+    authorities: Vec<TrustAnchor<'static>>,
     client: OnceLock<Client>,
+    /// What no error may show, collected when the first one comes.
+    unsaid: OnceLock<Secrets>,
 }
 
 impl Endpoint {
@@ -136,7 +170,9 @@ impl Endpoint {
             of_models: HashMap::new(),
             rules: Vec::new(),
             timeouts: Timeouts::default(),
+            authorities: Vec::new(),
             client: OnceLock::new(),
+            unsaid: OnceLock::new(),
         })
     }
 
@@ -163,6 +199,17 @@ impl Endpoint {
         let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
         value.set_sensitive(true);
         self.headers.insert(header, value);
+        Ok(self)
+    }
+
+    /// Trusts the authorities in this PEM file too.
+    pub(crate) fn ca_file(mut self, pem: &Path) -> Result<Self, SetupError> {
+        let read = tls::authorities(pem).map_err(|message| SetupError::Authority {
+            provider: self.name.clone(),
+            file: pem.to_owned(),
+            message,
+        })?;
+        self.authorities.extend(read);
         Ok(self)
     }
 
@@ -254,7 +301,7 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         sink: &mut dyn DeltaSink,
     ) -> Result<Reply, ProviderError> {
-        let response = http::send(post, &self.timeouts).await?;
+        let response = http::send(post, &self.base, &self.timeouts).await?;
         let mut decoder = decoder(head(&response));
         let read = http::read(response, started, &self.timeouts, |bytes| {
             decoder.feed(bytes, sink)
@@ -307,7 +354,7 @@ impl Endpoint {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
         let request = request?.headers(self.headers.clone());
-        let response = http::send(request, &self.timeouts).await?;
+        let response = http::send(request, &self.base, &self.timeouts).await?;
         let head = head(&response);
         let mut body = Vec::new();
         http::read(response, started, &self.timeouts, |bytes| {
@@ -333,13 +380,21 @@ impl Endpoint {
                 Ok(_) => Err(no_answer()),
             };
         }
-        let body: Option<Value> = serde_json::from_slice(&body).ok();
-        if let Some(found) = body.as_ref().and_then(read) {
+        let document: Option<Value> = serde_json::from_slice(&body).ok();
+        if let Some(found) = document.as_ref().and_then(read) {
             return Ok(found);
         }
-        Err(match body.as_ref().and_then(Complaint::in_body) {
+        Err(match document.as_ref().and_then(Complaint::in_body) {
             Some(complaint) => complaint.into_error(head.status),
-            None => no_answer(),
+            None if document.is_some() => no_answer(),
+            None => {
+                let text = String::from_utf8_lossy(&body);
+                let message = match text.trim_start().starts_with('<') {
+                    true => wrong_address::page(&text, head.status),
+                    false => wrong_address::text(&text, &format!("a {what}")),
+                };
+                ProviderError::new(FailureClass::BadResponse, message)
+            }
         })
     }
 
@@ -347,28 +402,63 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = http::client(&self.base, &self.timeouts)?;
+        let client = http::client(&self.base, &self.authorities, &self.timeouts)?;
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// Takes the secrets out of an error's message: a service may repeat what it was sent.
+    /// Adds key, password and what is named like a secret to `known`.
+    pub(crate) fn secrets(&self, known: &Secrets) {
+        if let Some(key) = &self.key {
+            known.add(key.expose_secret());
+        }
+        if let Some(password) = self.base.password() {
+            known.add(password);
+        }
+        let headers = self.headers.iter();
+        for (name, value) in headers.filter(|(_, value)| value.is_sensitive()) {
+            if names_secret(name.as_str())
+                && let Ok(value) = value.to_str()
+            {
+                known.add(value);
+            }
+        }
+        for (name, value) in self.base.query_pairs() {
+            if names_secret(&name) {
+                known.add(&value);
+            }
+        }
+    }
+
+    /// Takes the secrets out of an error: a service may repeat what it was sent.
     fn scrub(&self, mut error: ProviderError) -> ProviderError {
-        let key = self.key.as_ref().map(|key| key.expose_secret().trim());
-        let headers = self.headers.values().filter(|value| value.is_sensitive());
-        let headers = headers.filter_map(|value| value.to_str().ok());
-        let mut secrets: Vec<Cow<'_, str>> =
-            key.into_iter().chain(headers).map(Cow::from).collect();
-        // Services that take the key in the address repeat the address.
-        secrets.extend(self.base.password().map(Cow::from));
-        for part in self.base.query().into_iter().flat_map(|it| it.split('&')) {
-            secrets.extend(part.split_once('=').map(|(_, value)| Cow::from(value)));
-        }
-        secrets.extend(self.base.query_pairs().map(|(_, value)| value));
-        for secret in &secrets {
-            remove(secret, &mut error.message);
-        }
+        let unsaid = self.unsaid.get_or_init(|| {
+            let unsaid = Secrets::new();
+            self.secrets(&unsaid);
+            // An error is no place for any of them, whatever they are called.
+            let headers = self.headers.values().filter(|value| value.is_sensitive());
+            for value in headers.filter_map(|value| value.to_str().ok()) {
+                unsaid.add(value);
+            }
+            for (_, value) in self.base.query_pairs() {
+                unsaid.add(&value);
+            }
+            unsaid
+        });
+        error.message = unsaid.mask_message(&error.message);
+        unsaid.mask_content(&mut error.partial);
         error
     }
+}
+
+/// Tells whether a header or a part of a query holds a secret, by its name.
+fn names_secret(name: &str) -> bool {
+    let name = name.replace('-', "_");
+    let word = name
+        .rsplit('_')
+        .next()
+        .unwrap_or(&name)
+        .to_ascii_lowercase();
+    is_secret_name(&name) || matches!(&*word, "authorization" | "auth" | "sig" | "signature")
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -378,31 +468,6 @@ impl std::fmt::Debug for Endpoint {
             .field("host", &self.base.host_str())
             .field("has_key", &self.key.is_some())
             .finish_non_exhaustive()
-    }
-}
-
-/// Replaces `secret` wherever it stands in a bounded message, also where the bound cut it.
-fn remove(secret: &str, message: &mut String) {
-    /// What is shorter is no secret, and would take ordinary words out.
-    const SHORTEST: usize = 6;
-    /// A beginning of so little tells nothing.
-    const BEGINNING: usize = 4;
-    if secret.len() < SHORTEST {
-        return;
-    }
-    if message.contains(secret) {
-        *message = message.replace(secret, "***");
-    }
-    let Some(kept) = message.strip_suffix('…') else {
-        return;
-    };
-    let cut = (BEGINNING..secret.len())
-        .rev()
-        .filter_map(|end| secret.get(..end))
-        .find(|beginning| kept.ends_with(beginning));
-    if let Some(beginning) = cut {
-        message.truncate(kept.len() - beginning.len());
-        message.push_str("***…");
     }
 }
 

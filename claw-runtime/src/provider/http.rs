@@ -4,10 +4,11 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, Response, Url};
+use rustls::pki_types::TrustAnchor;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::failure::bounded;
-use super::{FailureClass, Progress, ProviderError};
+use super::{FailureClass, Progress, ProviderError, wrong_address};
 use crate::tls;
 
 /// How long an answer may be silent.
@@ -38,13 +39,18 @@ const DRAIN: Duration = Duration::from_millis(20);
 /// How much of it is read, in bytes; a service that sends more than that has not finished.
 const MOST_DRAINED: usize = 64 << 10;
 
-/// Returns a client for `base`: redirects off, HTTP/1.1, connections kept for five minutes.
-pub(crate) fn client(base: &Url, timeouts: &Timeouts) -> Result<Client, ProviderError> {
+/// Returns a client for `base`, which trusts these authorities besides the public ones: redirects off, HTTP/1.1, connections
+/// kept for five minutes.
+pub(crate) fn client(
+    base: &Url,
+    authorities: &[TrustAnchor<'static>],
+    timeouts: &Timeouts,
+) -> Result<Client, ProviderError> {
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(if base.scheme() == "https" {
-            tls::config()
-        } else {
-            tls::trusting_nobody()
+        .tls_backend_preconfigured(match base.scheme() {
+            "https" if authorities.is_empty() => tls::config(),
+            "https" => tls::with(authorities),
+            _ => tls::trusting_nobody(),
         })
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(timeouts.connect)
@@ -72,11 +78,23 @@ pub(crate) fn is_loopback(base: &Url) -> bool {
 /// Sends `request` and waits for the head of the answer.
 pub(crate) async fn send(
     request: RequestBuilder,
+    base: &Url,
     timeouts: &Timeouts,
 ) -> Result<Response, ProviderError> {
     match timeout(timeouts.first_content, request.send()).await {
-        Ok(Ok(response)) => Ok(response),
-        Ok(Err(error)) => Err(network(error, "no answer")),
+        Ok(Ok(response)) => match wrong_address::redirection(&response) {
+            Some(error) => Err(error),
+            None => Ok(response),
+        },
+        Ok(Err(error)) => {
+            let advice = wrong_address::advice(&error, base);
+            let mut failure = network(error, "no answer");
+            if let Some(advice) = advice {
+                failure.message.push_str("; ");
+                failure.message.push_str(advice);
+            }
+            Err(failure)
+        }
         Err(_) => Err(stalled(timeouts.first_content)),
     }
 }
@@ -159,7 +177,7 @@ mod tests {
     #[test]
     fn a_client_needs_no_tls_provider_set_for_the_process() {
         for base in ["https://api.openai.com/v1", "http://127.0.0.1:8080/v1"] {
-            client(&base.parse().unwrap(), &Timeouts::default()).unwrap();
+            client(&base.parse().unwrap(), &[], &Timeouts::default()).unwrap();
         }
     }
 }

@@ -38,6 +38,7 @@ mod think;
 mod thinking;
 #[cfg(feature = "http")]
 mod wait;
+mod wrong_address;
 
 use std::time::Duration;
 
@@ -73,6 +74,7 @@ pub use thinking::Thinking;
 use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
 use crate::registry::Toolset;
+use crate::secret::Secrets;
 
 /// An adapter to a model service.
 pub trait Provider: Send + Sync {
@@ -109,6 +111,10 @@ pub trait Provider: Send + Sync {
         let declared = self.capabilities(model);
         Box::pin(async move { Ok(declared) })
     }
+
+    /// Adds what it sends to its service and nobody else may see: keys, headers named like secrets. An agent masks them
+    /// wherever something is kept or shown.
+    fn secrets(&self, _known: &Secrets) {}
 
     /// Returns the models the service offers.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {

@@ -3,6 +3,8 @@
 //! Bytes are kept until a line ends and decoded only then, so a character split over two chunks stays whole. LF, CRLF
 //! and CR end a line; U+2028 does not. Reconnection (`id`, `retry`) is not done here: a model's reply cannot be resumed.
 
+use super::lenient;
+
 /// The longest event taken, in bytes.
 pub(crate) const MAX_EVENT: usize = 8 << 20;
 
@@ -139,7 +141,7 @@ impl Reader {
         let status = self.status.take();
         if std::mem::take(&mut self.has_data) {
             each(Event {
-                data: &String::from_utf8_lossy(&self.data),
+                data: &lenient::utf8(&self.data),
                 is_error,
                 status,
             });

@@ -14,14 +14,18 @@ const LEAST_WRAP_UP: u64 = 256;
 
 impl Turn {
     /// Returns what the next request of the conversation holds back, or the limit it would go over, with its sizes.
-    pub(super) fn reserve(&self, wraps_up: bool) -> Result<Option<Reserved>, String> {
+    pub(super) fn reserve(
+        &self,
+        wraps_up: bool,
+        conversation: u64,
+    ) -> Result<Option<Reserved>, String> {
         let wanted = self.setup.limits.max_output_tokens.unwrap_or(OUTPUT);
         let least = if wraps_up {
             LEAST_WRAP_UP
         } else {
             LEAST_OUTPUT
         };
-        self.reserve_for(self.prompt_tokens(), wanted, least)
+        self.reserve_for(self.prompt_tokens(conversation), wanted, least)
     }
 
     /// Returns what a request holds back that sends about `prompt` tokens, wants so many for its answer and needs so many.

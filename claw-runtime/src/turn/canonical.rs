@@ -1,6 +1,6 @@
 //! One name for one call: a digest of the tool and its arguments that does not depend on spelling.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
@@ -21,18 +21,32 @@ pub(super) fn digest(tool: &str, arguments: &str) -> String {
 /// Returns what is equal for calls that mean the same: as [`digest`], but `1.0` is `1`, and of paths that are declared as
 /// read or written `./a/` is `a`. Good enough to see a loop, not to let a call run.
 pub(super) fn signature(tool: &Tool, arguments: &str) -> String {
+    names(tool, arguments).1
+}
+
+/// Returns the digest of a call and its signature. For most calls both are of the same text, written and hashed once.
+pub(super) fn names(tool: &Tool, arguments: &str) -> (String, String) {
     let spec = tool.spec();
-    let mut writer = Writer::new(tool.name(), arguments);
-    writer.loose = true;
-    writer.paths = [spec.reads, spec.writes];
-    writer.write(arguments.trim(), DEPTH);
-    stable::short(&writer.out)
+    let mut exact = Writer::new(tool.name(), arguments);
+    exact.write(arguments.trim(), DEPTH);
+    let digest = crate::digest::of(exact.out.as_bytes());
+    if !exact.has_fractions && spec.reads.is_empty() && spec.writes.is_empty() {
+        let signature = digest[..stable::SHORT].to_owned();
+        return (digest, signature);
+    }
+    let mut loose = Writer::new(tool.name(), arguments);
+    loose.loose = true;
+    loose.paths = [spec.reads, spec.writes];
+    loose.write(arguments.trim(), DEPTH);
+    (digest, stable::short(&loose.out))
 }
 
 struct Writer<'a> {
     out: String,
     /// Whether numbers are written by their value.
     loose: bool,
+    /// Whether there are numbers that a loose writer writes otherwise.
+    has_fractions: bool,
     /// Names of arguments that are paths.
     paths: [&'a [&'a str]; 2],
 }
@@ -45,6 +59,7 @@ impl Writer<'_> {
         Self {
             out,
             loose: false,
+            has_fractions: false,
             paths: [&[], &[]],
         }
     }
@@ -55,7 +70,7 @@ impl Writer<'_> {
             Some(b'{') if nested => {
                 if let Ok(members) = members(json) {
                     self.out.push('{');
-                    for (key, value) in members {
+                    for (Key(key), value) in members {
                         string(&key, &mut self.out);
                         self.out.push(':');
                         self.member(&key, value.get(), depth);
@@ -83,8 +98,11 @@ impl Writer<'_> {
                     return string(&text, &mut self.out);
                 }
             }
-            Some(b'-' | b'0'..=b'9') if self.loose && json.contains(['.', 'e', 'E']) => {
-                if let Ok(number) = json.parse::<f64>() {
+            Some(b'-' | b'0'..=b'9') if json.contains(['.', 'e', 'E']) => {
+                self.has_fractions = true;
+                if self.loose
+                    && let Ok(number) = json.parse::<f64>()
+                {
                     return self.out.push_str(&number.to_string());
                 }
             }
@@ -113,10 +131,10 @@ impl Writer<'_> {
 
 /// Reads an object, refusing one that names a key twice: which value counts is the reader's choice, so it has no
 /// canonical form.
-fn members(json: &str) -> Result<BTreeMap<String, &RawValue>, serde_json::Error> {
+fn members(json: &str) -> Result<Vec<(Key<'_>, &RawValue)>, serde_json::Error> {
     struct Members;
     impl<'de> serde::de::Visitor<'de> for Members {
-        type Value = BTreeMap<String, &'de RawValue>;
+        type Value = Vec<(Key<'de>, &'de RawValue)>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("an object")
@@ -126,11 +144,13 @@ fn members(json: &str) -> Result<BTreeMap<String, &RawValue>, serde_json::Error>
             self,
             mut map: A,
         ) -> Result<Self::Value, A::Error> {
-            let mut members = BTreeMap::new();
-            while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
-                if members.insert(key, value).is_some() {
-                    return Err(serde::de::Error::custom("duplicate key"));
-                }
+            let mut members: Self::Value = Vec::with_capacity(8);
+            while let Some(member) = map.next_entry()? {
+                members.push(member);
+            }
+            members.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+            if members.windows(2).any(|two| two[0].0 == two[1].0) {
+                return Err(serde::de::Error::custom("duplicate key"));
             }
             Ok(members)
         }
@@ -138,7 +158,19 @@ fn members(json: &str) -> Result<BTreeMap<String, &RawValue>, serde_json::Error>
     serde::Deserializer::deserialize_map(&mut serde_json::Deserializer::from_str(json), Members)
 }
 
+/// The name of a member, borrowed where it has no escape.
+#[derive(PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
 fn string(text: &str, out: &mut String) {
+    if text
+        .bytes()
+        .all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\'))
+    {
+        out.push('"');
+        out.push_str(text);
+        return out.push('"');
+    }
     // Writing a string into a string cannot fail; an unescaped one would still be unambiguous enough to ask about.
     match serde_json::to_string(text) {
         Ok(escaped) => out.push_str(&escaped),
@@ -150,7 +182,7 @@ fn string(text: &str, out: &mut String) {
 mod tests {
     use std::sync::Arc;
 
-    use super::{digest, signature};
+    use super::{digest, names, signature};
     use crate::tool::{Spec, Tool, ToolOutput};
 
     #[test]
@@ -186,6 +218,26 @@ mod tests {
             ),
         ] {
             assert_ne!(of(one), of(two), "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn a_signature_is_the_beginning_of_the_digest_where_nothing_is_loose() {
+        let ready = || Box::pin(std::future::ready(Ok(ToolOutput::default())));
+        let spec = Spec::new("t".into(), "A tool.".into());
+        let schema = serde_json::json!({"type": "object"});
+        let tool = Tool::dynamic(spec, schema, Arc::new(move |_, _| ready()));
+        for (arguments, same) in [
+            (r#"{"b":[1,"x\u0041"],"a":null}"#, true),
+            (r#"{"n":10000000000000000000001}"#, true),
+            (r#"{"n":1.5}"#, true),
+            (r#"{"n":1.50}"#, false),
+            (r#"{"n":[{"m":1e2}]}"#, false),
+        ] {
+            let (exact, loose) = names(&tool, arguments);
+            assert_eq!(exact, digest("t", arguments), "{arguments}");
+            assert_eq!(exact.starts_with(&loose), same, "{arguments}");
+            assert_eq!(loose.len(), 16);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::tool::{Approve, Tool, ValidArguments};
 const NAME_CHARS: usize = 64;
 /// How the refusal of a faulty call begins: by this a fold of the journal tells it from that of a call that could run.
 pub(super) const FAULTY: &str = "Refused: this call failed the same way each time it was sent.";
-pub(super) const CUT_AGAIN: &str = "Refused: the output limit cut this call each time it was sent.";
+pub(super) const CUT_AGAIN: &str = "Refused: this call broke off each time it was sent.";
 /// Tools named where none is near.
 const LISTED: usize = 20;
 
@@ -102,8 +102,8 @@ impl Turn {
     }
 
     fn rule(&mut self, call: ToolCall, tool: Arc<Tool>, arguments: ValidArguments) -> Call {
-        let digest = canonical::digest(tool.name(), arguments.text());
-        let mark = self.propose(&tool, &arguments);
+        let (digest, signature) = canonical::names(&tool, arguments.text());
+        let mark = self.propose(&tool, &signature);
         if mark.rung() >= Rung::Refuse {
             self.guard_spoke(&call.id, mark.rung());
             if mark.rung() == Rung::Stop {
@@ -154,10 +154,10 @@ impl Turn {
     }
 
     /// Tells the guard of a call that is about to be decided on.
-    pub(super) fn propose(&mut self, tool: &Tool, arguments: &ValidArguments) -> Mark {
+    fn propose(&mut self, tool: &Tool, signature: &str) -> Mark {
         let proposal = Proposal {
             tool: tool.name(),
-            signature: &canonical::signature(tool, arguments.text()),
+            signature,
             polls: tool.spec().poll,
             now: self.now,
         };
@@ -180,8 +180,8 @@ impl Turn {
 
 fn cut_text(call: &ToolCall) -> String {
     format!(
-        "Tool call to `{}` was not run: the output limit cut its arguments after {} characters. Send less at once, for \
-         example in several calls.",
+        "Tool call to `{}` was not run: its arguments break off after {} characters, as at an output limit. Send the whole \
+         call again; where it is long, send less at once, for example in several calls.",
         clip(&call.name, NAME_CHARS),
         call.arguments.chars().count()
     )

@@ -33,7 +33,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) call: ToolCall,
-    /// Whether the output limit cut its arguments.
+    /// Whether its arguments break off.
     pub(super) cut: bool,
 }
 

@@ -122,10 +122,11 @@ impl Turn {
 
     /// Makes one attempt.
     pub(super) fn request(&mut self) {
-        if self.compacts() {
+        let conversation = self.conversation_tokens();
+        if self.compacts(conversation) {
             return;
         }
-        if let Some(message) = self.too_long() {
+        if let Some(message) = self.too_long(conversation) {
             return match self.wraps_up() {
                 Some(reason) => self.finish_composed(reason),
                 None => self.next_target(FailureClass::ContextLength, message),
@@ -139,7 +140,7 @@ impl Turn {
             return self.fail(FailureClass::NotFound, message);
         };
         let wraps_up = asking.wrap_up.is_some();
-        let reserved = match self.reserve(wraps_up) {
+        let reserved = match self.reserve(wraps_up, conversation) {
             Ok(reserved) => reserved,
             Err(limit) => return self.beyond(EndReason::Limit { limit }, self.requests),
         };

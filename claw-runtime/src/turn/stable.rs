@@ -75,10 +75,13 @@ pub(crate) fn fingerprint(text: &str) -> String {
     short(&stable(text))
 }
 
+/// How many hex digits a short digest has.
+pub(crate) const SHORT: usize = 16;
+
 /// Returns 16 hex digits for `text` as it is.
 pub(crate) fn short(text: &str) -> String {
     let mut digest = crate::digest::of(text.as_bytes());
-    digest.truncate(16);
+    digest.truncate(SHORT);
     digest
 }
 

@@ -217,7 +217,7 @@ fn a_call_cut_by_the_output_limit_is_not_run_and_tried_twice_at_most() {
     use Status::{Cut, Refused};
     assert_eq!(statuses(&ran), [Cut, Cut, Refused, Refused]);
     assert!(ran.started.is_empty());
-    assert!(results(ran.view.messages())[0].contains("Send less"));
+    assert!(results(ran.view.messages())[0].contains("send less at once"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::PipeWriter;
 use std::path::Path;
 use std::process::Stdio;
 
+use claw_runtime::secret::is_secret_name;
 use tokio::process::Command;
 
 /// Returns a shell that will run `command` in `folder` and write both its streams to `output`, which keeps their order.
@@ -35,7 +36,7 @@ pub(super) fn shell(
         .kill_on_drop(true);
     for (name, value) in std::env::vars_os() {
         let is_kept = match (name.to_str(), value.to_str()) {
-            (Some(name), Some(value)) => !is_secret(name) && !holds_password(name, value),
+            (Some(name), Some(value)) => !is_secret_name(name) && !holds_password(name, value),
             _ => false,
         };
         if !is_kept {
@@ -43,33 +44,6 @@ pub(super) fn shell(
         }
     }
     Ok(shell)
-}
-
-/// Tells whether a variable looks like one that holds a secret: programs that a model starts do not need our keys.
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    // The second key of a service is as secret as its first: `OPENAI_API_KEY_2`.
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let anywhere = [
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "PRIVATE_KEY",
-        "AUTHTOKEN",
-        "WEBHOOK",
-        "CONNECTION_STRING",
-    ];
-    let (before, last) = name.rsplit_once('_').unwrap_or(("", name));
-    let last = last
-        .strip_suffix('S')
-        .filter(|_| last != "PASS")
-        .unwrap_or(last);
-    anywhere.iter().any(|part| name.contains(part))
-        || matches!(last, "KEY" | "APIKEY" | "TOKEN" | "JWT" | "COOKIE")
-        // By themselves these are the name of a folder, a program or a service.
-        || (!before.is_empty() && matches!(last, "PASS" | "PWD" | "PAT" | "AUTH" | "DSN"))
 }
 
 /// Tells whether a value is an address with a password in it, as `postgres://user:password@host/`. That of a proxy is
@@ -90,57 +64,7 @@ fn holds_password(name: &str, value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{holds_password, is_secret};
-
-    #[test]
-    fn variables_that_look_like_secrets_are_known() {
-        for secret in [
-            "OPENAI_API_KEY",
-            "OPENAI_APIKEY",
-            "GITHUB_TOKEN",
-            "TOKEN",
-            "AWS_SECRET_ACCESS_KEY",
-            "PGPASSWORD",
-            "db_password",
-            "CLIENT_SECRET",
-            "GOOGLE_APPLICATION_CREDENTIALS",
-            "OPENAI_API_KEY_2",
-            "OPENAI_KEY1",
-            "API_KEYS",
-            "GITHUB_APP_PRIVATE_KEY_BASE64",
-            "GH_PAT",
-            "SMTP_PASS",
-            "MYSQL_PWD",
-            "REDIS_AUTH",
-            "SENTRY_DSN",
-            "JWT",
-            "SESSION_COOKIE",
-            "GPG_PASSPHRASE",
-            "SLACK_WEBHOOK_URL",
-            "AZURE_STORAGE_CONNECTION_STRING",
-            "npm_config__authToken",
-        ] {
-            assert!(is_secret(secret), "{secret}");
-        }
-        for plain in [
-            "PATH",
-            "HOME",
-            "LANG",
-            "MONKEY",
-            "TOKENIZERS_PARALLELISM",
-            "SSH_AUTH_SOCK",
-            "XAUTHORITY",
-            "PWD",
-            "OLDPWD",
-            "COMPASS",
-            "CARGO_PKG_AUTHORS",
-            "KEYBOARD",
-            "_",
-            "",
-        ] {
-            assert!(!is_secret(plain), "{plain}");
-        }
-    }
+    use super::holds_password;
 
     #[test]
     fn addresses_with_a_password_are_known() {

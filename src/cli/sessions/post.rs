@@ -6,8 +6,8 @@ use claw_runtime::session::{Phase, Posted, SessionInfo, journal};
 
 use super::args::{Reply, Send};
 use super::{Exit, Failure, Kept, Screen, store};
-use crate::cli::input;
 use crate::cli::terminal::DIM;
+use crate::cli::{input, secrets};
 
 /// Runs `sessions answer`: answers the question a turn is parked with.
 pub(super) async fn answer(kept: &Kept, reply: &Reply) -> Result<Exit, Failure> {
@@ -51,7 +51,7 @@ pub(super) async fn answer(kept: &Kept, reply: &Reply) -> Result<Exit, Failure> 
 /// Runs `sessions send`.
 pub(super) async fn send(kept: &Kept, send: &Send) -> Result<Exit, Failure> {
     let info = store::find(&*kept.store, kept.program, &send.id).await?;
-    let text = input::prompt(&send.text).await?;
+    let text = secrets::masked(&input::prompt(&send.text).await?).into_owned();
     let input = Posted::Message {
         content: vec![ContentBlock::text(text)],
     };

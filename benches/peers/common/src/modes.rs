@@ -92,14 +92,14 @@ async fn turns<A: Agent>(base: String) {
     for _ in 0..times / 5 + 3 {
         assert!(agent.run().await.ends_with("0.75."));
     }
-    let (mut wall, before) = (Vec::new(), cpu());
+    let (mut wall, mut spent) = (Vec::new(), Vec::new());
     for _ in 0..times {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), cpu());
         agent.run().await;
+        spent.push((cpu() - before).as_secs_f64() * 1e6);
         wall.push(start.elapsed().as_secs_f64() * 1e6);
     }
-    let spent = (cpu() - before).as_secs_f64() * 1e6;
-    print("turn_cpu_us", &[("median", spent / count(times))]);
+    print_spread("turn_cpu_us", spent);
     print_spread("turn_us", wall);
 }
 

@@ -11,6 +11,7 @@ use super::{Options, decoder};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::secret::Secrets;
 
 /// The version of the API that is spoken; a [header](Anthropic::header) of the same name asks for another.
 const VERSION: &str = "2026-10-21";
@@ -93,6 +94,10 @@ impl Anthropic {
 impl Provider for Anthropic {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

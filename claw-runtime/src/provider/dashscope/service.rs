@@ -11,6 +11,7 @@ use crate::provider::abilities;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request, Thinking};
+use crate::secret::Secrets;
 
 const TEXT: &str = "services/aigc/text-generation/generation";
 const MULTIMODAL: &str = "services/aigc/multimodal-generation/generation";
@@ -98,6 +99,10 @@ impl DashScope {
 impl Provider for DashScope {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

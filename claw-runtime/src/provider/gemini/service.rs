@@ -11,6 +11,7 @@ use super::{Options, decoder};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::secret::Secrets;
 
 /// A service that speaks Gemini `generateContent`.
 ///
@@ -102,6 +103,10 @@ impl Gemini {
 impl Provider for Gemini {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

@@ -11,6 +11,7 @@ use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request, Thinking};
+use crate::secret::Secrets;
 
 /// The context window asked for where none is set, in tokens. The service takes less for a model that has less.
 const WINDOW: u64 = 32_768;
@@ -95,6 +96,10 @@ impl Ollama {
 impl Provider for Ollama {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

@@ -1,6 +1,7 @@
 //! The provider itself: address, key, options; one request, one answer.
 
 use futures_util::future::BoxFuture;
+use reqwest::Url;
 use reqwest::header::AUTHORIZATION;
 use secrecy::SecretString;
 
@@ -9,6 +10,7 @@ use super::{Quirks, decoder};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::secret::Secrets;
 
 /// A service that speaks OpenAI chat completions.
 ///
@@ -24,6 +26,7 @@ use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, R
 /// ```
 pub struct OpenAiChat {
     endpoint: Endpoint,
+    completions: Url,
     quirks: Quirks,
 }
 
@@ -42,10 +45,14 @@ impl OpenAiChat {
         key: Option<SecretString>,
     ) -> Result<Self, SetupError> {
         let endpoint = Endpoint::new(name.into(), base_url, key, |path| {
-            let path = path.strip_suffix("/chat/completions").unwrap_or(path);
+            // What people paste is the address of one of its functions as often.
+            let functions = ["/chat/completions", "/completions", "/models", "/responses"];
+            let base = functions.iter().find_map(|it| path.strip_suffix(it));
+            let path = base.unwrap_or(path);
             if path.is_empty() { "/v1" } else { path }.to_owned()
         })?;
         Ok(Self {
+            completions: endpoint.below("chat/completions"),
             endpoint: endpoint.key_in(AUTHORIZATION, "Bearer ")?,
             quirks: Quirks::COMMON,
         })
@@ -76,7 +83,7 @@ impl OpenAiChat {
         };
         let body = encode(request, peer, stream);
         let model = request.model.to_owned();
-        let url = self.endpoint.below("chat/completions");
+        let url = self.completions.clone();
         let decode = move |head| decoder(&self.endpoint.name, &model, head);
         self.endpoint.post(url, body, stream, decode, sink)
     }
@@ -85,6 +92,10 @@ impl OpenAiChat {
 impl Provider for OpenAiChat {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

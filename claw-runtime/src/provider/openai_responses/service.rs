@@ -10,6 +10,7 @@ use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
 use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::secret::Secrets;
 
 /// A service that speaks OpenAI's Responses API.
 #[derive(Debug)]
@@ -70,6 +71,10 @@ impl OpenAiResponses {
 impl Provider for OpenAiResponses {
     fn name(&self) -> &str {
         &self.endpoint.name
+    }
+
+    fn secrets(&self, known: &Secrets) {
+        self.endpoint.secrets(known);
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {

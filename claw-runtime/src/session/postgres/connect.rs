@@ -54,12 +54,15 @@ impl Way {
         let tls = match roots.as_ref().or(options.roots.as_ref()) {
             _ if config.get_ssl_mode() == SslMode::Disable => tls::trusting_nobody(),
             None => tls::config(),
-            Some(path) => tls::with_roots_of(path).map_err(|error| {
-                let path = path.display();
-                Fault::Said(format!(
-                    "cannot take root certificates from `{path}`: {error}"
-                ))
-            })?,
+            Some(path) => {
+                let authorities = tls::authorities(path).map_err(|error| {
+                    let path = path.display();
+                    Fault::Said(format!(
+                        "cannot take root certificates from `{path}`: {error}"
+                    ))
+                })?;
+                tls::with(&authorities)
+            }
         };
         let tls = MakeRustlsConnect::new(tls);
         Ok(Self { config, tls })

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::de::{MapAccess, SeqAccess, Visitor};
+
 use crate::event::Status;
 use crate::message::{ContentBlock, Message, Role, ToolCall, ToolResult};
 use crate::tool::Effect;
@@ -184,13 +186,98 @@ fn is_output(block: &ContentBlock) -> bool {
 /// object, so broken ones become `{}`; the answer says what was wrong with them.
 pub(super) fn sendable(call: &ToolCall) -> ToolCall {
     let text = call.arguments.trim();
-    let whole = text.starts_with('{') && serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let whole = text.starts_with('{') && serde_json::from_str::<Readable>(text).is_ok();
     ToolCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
         arguments: if whole {
             call.arguments.clone()
         } else {
             "{}".to_owned()
         },
-        ..call.clone()
+    }
+}
+
+/// Any JSON that a value can be read from: half a character and a number beyond all floats are none. Builds nothing.
+struct Readable;
+
+impl<'de> serde::Deserialize<'de> for Readable {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Readable;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("JSON")
+            }
+
+            fn visit_unit<E>(self) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Readable, A::Error> {
+                while items.next_element::<Readable>()?.is_some() {}
+                Ok(Readable)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Readable, A::Error> {
+                while members.next_entry::<Readable, Readable>()?.is_some() {}
+                Ok(Readable)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn readable_is_what_a_value_can_be_read_from(json in r#"([{}\[\],:]|"[a\\ud8]{0,6}"|-?[0-9.e]{1,5}|true|null| ){0,12}"#) {
+            let value = serde_json::from_str::<serde_json::Value>(&json);
+            proptest::prop_assert_eq!(serde_json::from_str::<Readable>(&json).is_ok(), value.is_ok());
+        }
+    }
+
+    #[test]
+    fn what_no_value_can_be_read_from_is_sent_as_nothing() {
+        let deep = format!("{}{}", "{\"a\":".repeat(200), "}".repeat(200));
+        for (arguments, sent) in [
+            (r#" {"a":[1,-2,0.5,true,null,"\ud83c\udf27",{}]} "#, None),
+            (r#"{"a":"\ud83c"}"#, Some("{}")),
+            (r#"{"a":1e999}"#, Some("{}")),
+            (r#"{"a":1} {}"#, Some("{}")),
+            ("[1]", Some("{}")),
+            (&deep, Some("{}")),
+        ] {
+            let call = ToolCall {
+                id: "1".to_owned(),
+                name: "t".to_owned(),
+                arguments: arguments.to_owned(),
+            };
+            assert_eq!(sendable(&call).arguments, sent.unwrap_or(arguments));
+        }
     }
 }

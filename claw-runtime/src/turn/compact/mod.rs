@@ -102,13 +102,14 @@ impl Turn {
         }
     }
 
-    /// Returns about how many tokens the next request sends.
-    pub(super) fn prompt_tokens(&self) -> u64 {
-        self.fit().prompt + self.conversation_tokens()
+    /// Returns about how many tokens the next request sends, whose conversation is about so many.
+    pub(super) fn prompt_tokens(&self, conversation: u64) -> u64 {
+        self.fit().prompt + conversation
     }
 
-    /// Returns the conversation's estimated tokens with what is about to be appended.
-    fn conversation_tokens(&self) -> u64 {
+    /// Returns the conversation's estimated tokens with what is about to be appended. Ask once a request: it reads the texts
+    /// of the last round.
+    pub(super) fn conversation_tokens(&self) -> u64 {
         let mut tokens = self.view.tokens();
         for event in self.out.events() {
             match event {
@@ -133,8 +134,9 @@ impl Turn {
         self.view.messages().len() + usize::from(self.out.events().iter().any(|it| said(&it)))
     }
 
-    /// Begins a compaction when one is due before the next request. Returns whether it did.
-    pub(super) fn compacts(&mut self) -> bool {
+    /// Begins a compaction when one is due before the next request, whose conversation is about `tokens`. Returns whether it
+    /// did.
+    pub(super) fn compacts(&mut self, tokens: u64) -> bool {
         let Phase::Asking(asking) = &self.phase else {
             return false;
         };
@@ -143,7 +145,6 @@ impl Turn {
         }
         let limits = &self.setup.limits;
         let fit = self.fit();
-        let tokens = self.conversation_tokens();
         let full = match self.no_summary {
             // It fits and could not be made shorter: so be it.
             true => tokens > fit.room,

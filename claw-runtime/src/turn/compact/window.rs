@@ -40,10 +40,9 @@ impl Turn {
         })
     }
 
-    /// Returns why the next request cannot be sent, with the sizes.
-    pub(in crate::turn) fn too_long(&self) -> Option<String> {
+    /// Returns why the next request cannot be sent, whose conversation is about so many tokens, with the sizes.
+    pub(in crate::turn) fn too_long(&self, conversation: u64) -> Option<String> {
         let fit = self.fit();
-        let conversation = self.conversation_tokens();
         let Fit { window, prompt, .. } = fit;
         if !fit.known || prompt.saturating_add(conversation) <= window {
             return None;
