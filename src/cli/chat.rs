@@ -221,6 +221,10 @@ impl Chat {
             usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens
         );
         self.screen.answer(&line);
+        for (name, count) in self.agent.hidden() {
+            let line = format!("{count} of `{name}` masked in what was sent\n");
+            self.screen.answer(&line);
+        }
     }
 
     async fn command(

@@ -14,7 +14,7 @@ use super::setup::{Setup, linked};
 #[cfg(feature = "sqlite")]
 use super::store;
 use super::terminal::{ASK, BAD, GOOD, Screen};
-use super::{embedded, text, unlinked};
+use super::{embedded, service, text, unlinked};
 use crate::config::{Sources, load};
 use crate::program::Program;
 
@@ -38,6 +38,12 @@ pub(crate) async fn doctor(mut program: Program, args: &Args) -> Result<Exit, Fa
         match model::choose(&setup.config, model).await {
             Ok(choice) => report.model(&setup, &choice).await,
             Err(failure) => report.check("model", Err(failure)),
+        }
+        let hidden: Vec<&str> = setup.config.mask.names().collect();
+        if !hidden.is_empty() {
+            let found = service::veil(&setup.config)
+                .map(|_| format!("{}: services elsewhere get placeholders", hidden.join(", ")));
+            report.check("mask", found);
         }
         let limits = &setup.limits;
         report.line(

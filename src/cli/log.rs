@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::args::Args;
 use super::exit::Failure;
@@ -12,18 +14,19 @@ pub(crate) fn start(args: &Args) -> Result<(), Failure> {
     let Some(log) = args.log.as_deref().filter(|log| !log.is_empty()) else {
         return Ok(());
     };
-    let filter = EnvFilter::try_new(directives(log)).map_err(|_| {
+    // No span of ours has a name, so levels by module say all that a filter by span would, and need no regular expressions.
+    let filter: Targets = directives(log).parse().map_err(|_| {
         Failure::usage(format!("`--log`: cannot read `{log}`"))
             .hint("expected error, warn, info, debug, trace, or filters like `claw_runtime=debug`")
     })?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| super::secrets::Log)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    let registry = tracing_subscriber::registry().with(filter);
     if args.log_json {
-        builder.json().init();
+        registry.with(lines.json()).init();
     } else {
-        builder.init();
+        registry.with(lines).init();
     }
     Ok(())
 }

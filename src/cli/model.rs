@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use claw_runtime::nearest::nearest;
 use claw_runtime::provider::presets::{PRESETS, Preset};
+use claw_runtime::provider::veil::Veiled;
 use claw_runtime::provider::{Protocol, Provider};
 
 use super::embedded::{self, Embedded};
 use super::exit::{Exit, Failure};
 use super::key::variable;
-use super::service::{Service, UNNAMED, usual_address};
+use super::service::{Service, UNNAMED, usual_address, veil};
 use crate::config::Config;
 
 /// A model, and why it is this one.
@@ -65,6 +66,10 @@ pub(crate) async fn choose(
     }
     if let Some((provider, name)) = own {
         let why = "the program's own".to_owned();
+        let provider = match veil(config)? {
+            Some(veil) => Arc::new(Veiled::new(provider, veil)),
+            None => provider,
+        };
         return Ok(Choice {
             provider,
             name,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use claw_runtime::provider::abilities;
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::{self, Format, Preset};
+use claw_runtime::provider::veil::{Veil, Veiled};
 use claw_runtime::provider::{Protocol, Provider, Thinking};
 use secrecy::SecretString;
 
@@ -13,7 +14,7 @@ use super::embedded::{self, Embedded};
 use super::exit::Failure;
 use super::key::{self, variable};
 use super::secrets;
-use crate::config::{Address, Config, ProviderConfig, Untrusted};
+use crate::config::{Address, Config, ProviderConfig, Untrusted, is_local};
 
 /// The name of a service that is known by its address alone.
 pub(super) const UNNAMED: &str = "custom";
@@ -32,8 +33,6 @@ const USUAL: &[(&str, &str)] = &[
 /// A service to connect to, or the model in this program.
 pub(super) struct Service {
     reach: Reach,
-    /// What prints the key, where no other place has it; run when the key is needed.
-    key_command: Vec<String>,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
     /// Its models as the settings name them.
@@ -44,8 +43,17 @@ pub(super) struct Service {
 
 /// How models are asked.
 enum Reach {
-    Connection(Box<Connection>),
+    Service(Box<Remote>),
     Embedded(Embedded),
+}
+
+/// A service elsewhere.
+struct Remote {
+    connection: Connection,
+    /// What prints the key, where no other place has it; run when the key is needed.
+    key_command: Vec<String>,
+    /// What it is not told.
+    veil: Option<Veil>,
 }
 
 impl Service {
@@ -66,7 +74,6 @@ impl Service {
                 models: embedded.models(),
                 protocol: config.protocol.or(own.protocol),
                 reach: Reach::Embedded(embedded),
-                key_command: Vec::new(),
             });
         }
         if let Some(key) = own.embedded_key() {
@@ -121,45 +128,64 @@ impl Service {
             ))
             .hint("take it out: it is for the formats anthropic, gemini, ollama and dashscope"));
         }
+        let hides = own.mask.unwrap_or_else(|| !is_local(&base_url));
+        let veil = if hides { veil(config)? } else { None };
         let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
         let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
         rules.extend(own.rules());
+        let connection = Connection {
+            name: name.to_owned(),
+            format,
+            base_url,
+            key: key?,
+            headers: own.headers,
+            ca_file: own.ca_file.or_else(|| config.ca_file.clone()),
+            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
+            rules,
+            thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
+            api_version: own.api_version,
+            deployments: own.deployments,
+        };
         Ok(Self {
-            reach: Reach::Connection(Box::new(Connection {
-                name: name.to_owned(),
-                format,
-                base_url,
-                key: key?,
-                headers: own.headers,
-                ca_file: own.ca_file.or_else(|| config.ca_file.clone()),
-                quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
-                rules,
-                thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
-                api_version: own.api_version,
-                deployments: own.deployments,
+            reach: Reach::Service(Box::new(Remote {
+                connection,
+                key_command: own.key_command,
+                veil,
             })),
-            key_command: own.key_command,
             model,
             models: own.models,
             protocol: config.protocol.or(own.protocol),
         })
     }
 
-    /// Makes the provider that has `model`, with the key that its command prints, if it has one. Nothing is sent yet.
+    /// Makes the provider that has `model`. Nothing is sent yet.
     pub(super) fn connect(self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
-        let provider = match self.reach {
-            Reach::Connection(mut connection) => {
-                if !self.key_command.is_empty() {
-                    let key = key::printed_by(&connection.name, &self.key_command)?;
-                    connection.key = Some(key);
-                }
-                connection.make().map_err(Failure::usage)?
-            }
-            Reach::Embedded(embedded) => embedded.connect(model)?,
-        };
-        provider.secrets(secrets::known());
-        Ok(provider)
+        match self.reach {
+            Reach::Service(remote) => remote.connect(),
+            Reach::Embedded(embedded) => embedded.connect(model),
+        }
     }
+}
+
+impl Remote {
+    /// Makes the provider, with the key that its command prints, if it has one.
+    fn connect(mut self) -> Result<Arc<dyn Provider>, Failure> {
+        if !self.key_command.is_empty() {
+            self.connection.key = Some(key::printed_by(&self.connection.name, &self.key_command)?);
+        }
+        let provider = self.connection.make().map_err(Failure::usage)?;
+        provider.secrets(secrets::known());
+        Ok(match self.veil {
+            Some(veil) => Arc::new(Veiled::new(provider, veil)),
+            None => provider,
+        })
+    }
+}
+
+/// Returns what the settings hide from services, if anything.
+pub(super) fn veil(config: &Config) -> Result<Option<Veil>, Failure> {
+    let veil = config.mask.veil();
+    veil.map_err(|error| Failure::usage(format!("`[mask]`: {error}")))
 }
 
 /// Returns the address of a known service: the one in the table, or in the variable that its own tools read.

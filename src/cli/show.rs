@@ -1,6 +1,6 @@
 //! A turn as a person sees it: the answer as it grows, a line for each call and its result.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use claw_runtime::agent::{Observer, Session};
 use claw_runtime::event::{EndReason, Event, GuardVerdict, Purpose, Status, TurnOutcome};
@@ -64,6 +64,18 @@ impl<'a> Show<'a> {
     pub(crate) fn said(&mut self, text: &str) {
         self.screen.end_answer();
         self.screen.note(DIM, &format!("› {}", text.trim()));
+    }
+
+    /// Tells how much the service was not told.
+    pub(crate) fn hidden(&mut self, hidden: &BTreeMap<String, usize>) {
+        if hidden.is_empty() {
+            return;
+        }
+        let counts = hidden.iter().map(|(name, count)| format!("{count} {name}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        self.screen.end_answer();
+        self.screen
+            .note(DIM, &format!("· masked in what was sent: {counts}"));
     }
 
     /// Ends the last line, whatever it holds.

@@ -102,6 +102,7 @@ const ROOT: &[(&str, Form)] = &[
     ("policy", Form::Table(POLICY)),
     ("limits", Form::Limits),
     ("budget", Form::Table(BUDGET)),
+    ("mask", Form::Table(MASK)),
     ("models", Form::Each(MODEL)),
     ("sessions", Form::Table(SESSIONS)),
 ];
@@ -115,6 +116,7 @@ const PROVIDER: &[(&str, Form)] = &[
     ("ca_file", Form::Value),
     ("protocol", Form::Value),
     ("constrain", Form::Value),
+    ("mask", Form::Value),
     ("headers", Form::Headers),
     ("models", Form::Value),
     ("thinking", Form::Value),
@@ -158,6 +160,8 @@ const BUDGET: &[(&str, Form)] = &[
     ("day_tokens", Form::Value),
     ("day_cost", Form::Value),
 ];
+
+const MASK: &[(&str, Form)] = &[("patterns", Form::Value), ("own", Form::Value)];
 
 const MODEL: &[(&str, Form)] = &[
     ("input", Form::Value),

@@ -209,8 +209,8 @@ fn anchor_paths(layer: &mut Table, folder: &Path) {
         }
     };
     anchor(layer, "workspace");
-    anchor_model(layer, folder);
     anchor(layer, "ca_file");
+    anchor_model(layer, folder);
     if let Some(Value::Table(sessions)) = layer.get_mut("sessions") {
         anchor(sessions, "file");
     }

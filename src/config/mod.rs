@@ -10,6 +10,7 @@ mod budget;
 mod check;
 mod limits;
 mod load;
+mod mask;
 mod trust;
 mod value;
 
@@ -28,10 +29,11 @@ pub(crate) use limits::LimitsConfig;
 #[cfg(feature = "local")]
 pub(crate) use load::is_file;
 pub(crate) use load::{Sources, load};
+pub(crate) use mask::MaskConfig;
 pub(crate) use trust::Untrusted;
 pub(crate) use value::{
     Address, Durability, EnvName, Profile, Size, Span, StoreKind, Temperature, ThinkingConfig,
-    WireFormat, Zone,
+    WireFormat, Zone, is_local,
 };
 
 /// Every setting, with what nobody set left out.
@@ -64,6 +66,8 @@ pub(crate) struct Config {
     pub(crate) limits: LimitsConfig,
     /// What may be spent.
     pub(crate) budget: BudgetConfig,
+    /// What services are not told.
+    pub(crate) mask: MaskConfig,
     /// What models cost, by `provider:model`.
     pub(crate) models: BTreeMap<String, ModelConfig>,
     /// Where sessions are kept.
@@ -104,6 +108,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) protocol: Option<Protocol>,
     /// When its models are held to a form under the prompt protocol.
     pub(crate) constrain: Option<Constrain>,
+    /// Whether what `[mask]` says is hidden from it; when left out, from services elsewhere and not from those on this machine.
+    pub(crate) mask: Option<bool>,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
     /// Whether trusted settings name a header.

@@ -72,6 +72,11 @@ fn is_loopback(origin: &str) -> bool {
         })
 }
 
+/// Tells whether an address is on this machine.
+pub(crate) fn is_local(address: &str) -> bool {
+    origin(address).as_deref().is_some_and(is_loopback)
+}
+
 impl FromStr for Address {
     type Err = String;
 

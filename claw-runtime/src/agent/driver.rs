@@ -132,6 +132,12 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
 /// A progress line: the call's id and the text.
 type Line = (String, String);
 
+/// A call under way.
+struct Running {
+    stop: CancellationToken,
+    slice: Arc<Purse>,
+}
+
 /// What is under way.
 struct Work<'r> {
     agent: &'r Arc<Inner>,
@@ -148,11 +154,13 @@ struct Work<'r> {
     offer: Option<Arc<Offer>>,
     /// Whether the text of the last reply reached the observer while it came.
     live: bool,
+    /// Whether the running request is held to the form, so that only an answer of that form streams.
+    held: bool,
     calls: FuturesUnordered<BoxFuture<'r, Ended>>,
-    stops: HashMap<String, CancellationToken>,
-    /// What the calls may spend together, and what each has spent.
+    /// What may be stopped, and what each has spent, by the call.
+    running: HashMap<String, Running>,
+    /// What the calls may spend together.
     purse: Arc<Purse>,
-    slices: HashMap<String, Arc<Purse>>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
     progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
@@ -186,13 +194,13 @@ impl<'r> Work<'r> {
             request: None,
             offer: None,
             live: false,
+            held: false,
             calls: FuturesUnordered::new(),
-            stops: HashMap::new(),
+            running: HashMap::new(),
             purse: Arc::new(match &agent.nest.purse {
                 Some(purse) => purse.slice(Budget::default()),
                 None => Purse::default(),
             }),
-            slices: HashMap::new(),
             ask: None,
             progress: mpsc::channel(PROGRESS_LINES),
             ready: VecDeque::new(),
@@ -223,8 +231,10 @@ impl<'r> Work<'r> {
     /// Shows an appended event; the text of a reply that did not stream comes first, as one delta.
     fn event(&self, event: &Event) {
         let mut observer = self.watch.observer();
+        // A service may say something else than the form holds.
+        let streamed = self.live && (!self.held || self.watch.shown.load(Ordering::Relaxed));
         if let Event::Assistant { content, .. } = event
-            && !self.live
+            && !streamed
         {
             let text = text_of(content);
             if !text.is_empty() {
@@ -256,8 +266,8 @@ impl<'r> Work<'r> {
                 self.run(call, &tool, arguments, timeout);
             }
             Command::Stop { call } => {
-                if let Some(stop) = self.stops.get(&call) {
-                    stop.cancel();
+                if let Some(running) = self.running.get(&call) {
+                    running.stop.cancel();
                 }
             }
             Command::Reconcile {
@@ -338,9 +348,12 @@ impl<'r> Work<'r> {
         let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
         let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
         self.offer = offered.then(|| agent.tools.offer(dialect));
-        // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
-        let unseen = prompted || summary.is_some();
+        // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes; one
+        // that is held to the form says at its beginning what it is.
+        let held = prompted && constrained;
+        let unseen = prompted && !held || summary.is_some();
         self.live = streams && !unseen && self.watch.observer().is_live();
+        self.held = held;
         self.watch.shown.store(false, Ordering::Relaxed);
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, unseen) {
             (false, _) => None,
@@ -349,18 +362,19 @@ impl<'r> Work<'r> {
                 self.watch,
                 self.live,
                 self.offer.clone(),
+                held.then(fallback::Answering::default),
                 agent.secrets.pieces(),
             ))),
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
+            // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
+            None if prompted && constrained && agent.constrain(model) == Constrain::Always => (
+                fallback::constrained::system(&agent.system, &agent.tools).into(),
+                fallback::constrained::messages(&turn.request_messages()).into(),
+            ),
             None if prompted => (
-                // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
-                match constrained && agent.constrain(model) == Constrain::Always {
-                    true => fallback::constrained::system(&agent.system, &agent.tools),
-                    false => fallback::system(&agent.system, &agent.tools),
-                }
-                .into(),
+                fallback::system(&agent.system, &agent.tools).into(),
                 fallback::messages(&turn.request_messages()).into(),
             ),
             None => (
@@ -437,7 +451,11 @@ impl<'r> Work<'r> {
             let _ = lines.try_send((id.clone(), secrets.mask(line).into_owned()));
         });
         let slice = Arc::new(self.purse.slice(Budget::default()));
-        self.slices.insert(call.clone(), slice.clone());
+        let running = Running {
+            stop: stop.clone(),
+            slice: slice.clone(),
+        };
+        self.running.insert(call.clone(), running);
         let caller = Caller {
             agent: Agent {
                 inner: self.agent.clone(),
@@ -459,7 +477,6 @@ impl<'r> Work<'r> {
             progress: Some(progress),
             spawner: Some(Arc::new(caller)),
         });
-        self.stops.insert(call.clone(), stop.clone());
         Some(Job {
             call,
             tool: tool.clone(),
@@ -478,7 +495,9 @@ impl<'r> Work<'r> {
 
     /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
     async fn clean_up(&mut self) {
-        self.stops.values().for_each(CancellationToken::cancel);
+        self.running
+            .values()
+            .for_each(|running| running.stop.cancel());
         while self.calls.next().await.is_some() {}
     }
 
@@ -507,9 +526,8 @@ impl<'r> Work<'r> {
                 Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
-                        self.stops.remove(&finished.call);
-                        let slice = self.slices.remove(&finished.call);
-                        let spent = slice.map(|slice| slice.spent()).filter(|spent| !spent.is_nothing());
+                        let running = self.running.remove(&finished.call);
+                        let spent = running.map(|it| it.slice.spent()).filter(|spent| !spent.is_nothing());
                         return keep(self.agent, self.lease, finished, spent).await.into();
                     }
                     Ended::NotDone { call } => return Input::NotDone { call }.into(),

@@ -256,6 +256,17 @@ impl Agent {
         }
     }
 
+    /// Returns how many values its services were not told, by the name of what they are; see
+    /// [`Veiled`](crate::provider::veil::Veiled).
+    pub fn hidden(&self) -> BTreeMap<String, usize> {
+        let mut hidden = BTreeMap::new();
+        for (name, count) in self.inner.models.iter().flat_map(|it| it.provider.hidden()) {
+            let most = hidden.entry(name).or_insert(0);
+            *most = count.max(*most);
+        }
+        hidden
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools

@@ -51,6 +51,8 @@ pub(crate) fn text(raw: Option<&RawValue>) -> Cow<'_, str> {
         return Cow::Borrowed("");
     };
     match raw.get().as_bytes()[0] {
+        // Without an escape the text stands there as it is.
+        b'"' if !raw.get().contains('\\') => Cow::Borrowed(raw.get().trim_matches('"')),
         b'"' => {
             #[derive(Deserialize)]
             struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

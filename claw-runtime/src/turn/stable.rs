@@ -105,7 +105,7 @@ struct Scan<'t> {
 }
 
 impl Scan<'_> {
-    /// Takes one word, number or other character.
+    /// Takes one word or number, or what stands between them.
     fn next(&mut self) {
         let rest = &self.text[self.at..];
         let first = rest.as_bytes()[0];
@@ -118,8 +118,7 @@ impl Scan<'_> {
             }
             return self.word(rest);
         }
-        let length = rest.chars().next().map_or(1, char::len_utf8);
-        self.keep(length);
+        self.keep(run(rest, |c| !c.is_ascii_alphanumeric()));
     }
 
     fn keep(&mut self, length: usize) {
@@ -163,22 +162,28 @@ impl Scan<'_> {
         if length > 20 {
             return;
         }
+        let after = &rest[length..];
+        let gap = run(after, |c| matches!(c, ' ' | '"' | '\'' | ':' | '=' | '`')).min(6);
+        let value = &after[gap..];
+        let names = after[..gap].contains([':', '=']);
+        let measures = gap > 0 && value.starts_with(|c: char| c.is_ascii_digit());
+        // Most words stand before neither a name nor a number, so nothing is looked up for them.
+        if !names && !measures {
+            return;
+        }
         let mut plain = word.to_ascii_lowercase();
         plain.retain(|c| c.is_ascii_alphanumeric());
         let plain = plain
             .strip_prefix('x')
             .filter(|_| word.contains('-'))
             .unwrap_or(&plain);
-        let after = &rest[length..];
-        let gap = run(after, |c| matches!(c, ' ' | '"' | '\'' | ':' | '=' | '`')).min(6);
-        let value = &after[gap..];
         if MEASURES.contains(&plain) && gap > 0 {
             let digits = number(value);
             if digits > 0 {
                 self.keep(gap);
                 self.leave_out(digits + unit(&value[digits..]).unwrap_or(0));
             }
-        } else if IDS.contains(&plain) && after[..gap].contains([':', '=']) {
+        } else if IDS.contains(&plain) && names {
             let name = run(value, |c| {
                 c.is_ascii_alphanumeric()
                     || matches!(c, '-' | '_' | '.' | '/' | '+' | '=' | '@' | ':')

@@ -41,8 +41,7 @@ impl Activations {
         self.tokens = tokens;
         self.quants.resize(numbers.len() / BLOCK, [0; BLOCK]);
         self.scales.resize(numbers.len() / BLOCK, 0.0);
-        let whole = |number| number as i16;
-        kernel::quantise(numbers, 32_767.0, whole, &mut self.quants, &mut self.scales);
+        kernel::quantise(numbers, &mut self.quants, &mut self.scales);
     }
 
     fn rows(&self) -> Vec<Scaled<'_, i16>> {
@@ -96,7 +95,7 @@ impl Matrix {
                     || vec![0.0; columns],
                     |numbers, (raw, (quants, scales))| {
                         tensor.format.read(raw, numbers);
-                        kernel::quantise(numbers, 127.0, |number| number as i8, quants, scales);
+                        kernel::quantise(numbers, quants, scales);
                     },
                 );
             });

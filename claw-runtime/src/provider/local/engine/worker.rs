@@ -157,6 +157,13 @@ impl<R: Reads> Worker<'_, R> {
             self.active
                 .push_back(Active::new(order, memory, cached, most));
         }
+        for (at, order) in self.waiting.iter_mut().enumerate() {
+            let before = self.active.len() + at;
+            if order.before.is_none_or(|told| before < told) {
+                order.before = Some(before);
+                order.send(Piece::Waiting { before });
+            }
+        }
     }
 
     fn step(&mut self, mut active: Active<R::Memory>) {
