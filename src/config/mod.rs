@@ -174,6 +174,8 @@ impl ProviderConfig {
             (self.format.is_some(), "format"),
             (self.key_env.is_some(), "key_env"),
             (self.key_file.is_some(), "key_file"),
+            (!self.key_command.is_empty(), "key_command"),
+            (self.ca_file.is_some(), "ca_file"),
             (!self.headers.is_empty(), "headers"),
             (self.thinking.is_some(), "thinking"),
             (self.api_version.is_some(), "api_version"),
