@@ -2,7 +2,9 @@
 //! to a form from the start.
 //!
 //! Needs a server with the OpenAI API: `CLAW_FOLLOW_URL=http://127.0.0.1:18181/v1 cargo bench -p claw-runtime --bench follow`.
-//! Without it, it says that it skipped. `CLAW_FOLLOW_MODEL` names the model, `CLAW_FOLLOW_PROMPTS` bounds the prompts.
+//! Or a file of weights, with feature `local`: `CLAW_FOLLOW_LOCAL=model.gguf`. With neither, it says that it skipped.
+//! `CLAW_FOLLOW_MODEL` names the model, `CLAW_FOLLOW_PROMPTS` bounds the prompts. A run begins with the 30 prompts over three
+//! tools that other runtimes were measured with.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +13,7 @@ use claw_runtime::agent::{Agent, Observer};
 use claw_runtime::event::{EndReason, Event, Status};
 use claw_runtime::limits::Limits;
 use claw_runtime::message::{ContentBlock, Message};
-use claw_runtime::provider::{Constrain, OpenAiChat, Protocol};
+use claw_runtime::provider::{Constrain, OpenAiChat, Protocol, Provider};
 use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
 use serde_json::{Value, json};
@@ -23,6 +25,64 @@ struct Case {
     properties: fn() -> Value,
     prompts: [&'static str; 8],
 }
+
+/// Three tools with all their arguments required, as the other runtimes had them.
+const COMMON: [Case; 3] = [
+    Case {
+        name: "get_weather",
+        about: "Get the weather forecast for a city",
+        properties: || json!({"city": {"type": "string"}, "days": {"type": "integer"}, "metric": {"type": "boolean"}}),
+        prompts: [
+            "What is the weather in Paris for 3 days, in metric units?",
+            "Give me the 5 day forecast for Oslo, metric.",
+            "Will it rain in London tomorrow? Use 1 day, metric units.",
+            "Weather for New York for the next 7 days in imperial units.",
+            "Forecast for Tokyo, 2 days, metric.",
+            "How is the weather in Berlin over 4 days (not metric)?",
+            "I travel to Rome for 6 days. Get the metric forecast.",
+            "Show the weather of Cairo for 1 day, metric.",
+        ],
+    },
+    Case {
+        name: "search_docs",
+        about: "Search the documentation for a query",
+        properties: || json!({"query": {"type": "string"}, "limit": {"type": "integer"}, "lang": {"type": "string", "enum": ["en", "de", "fr"]}}),
+        prompts: [
+            "Search the docs for 'linkme', 5 results, English.",
+            "Find 3 German documents about error handling.",
+            "Look up 'async runtime' in the documentation, limit 10, lang en.",
+            "Search documentation in French for 'serde', 2 results.",
+            "Find docs about JSON schema, 4 results, in English.",
+            "Search the documentation for 'static registry' in English, at most 7 results.",
+            "Look for 1 German document about macros.",
+            "Find 6 French documents about memory.",
+        ],
+    },
+    Case {
+        name: "add3",
+        about: "Add three numbers",
+        properties: || json!({"a": {"type": "number"}, "b": {"type": "number"}, "c": {"type": "number"}}),
+        prompts: [
+            "Add 1, 2 and 3.",
+            "What is 10 + 20 + 30.5?",
+            "Sum up 7, 8 and 9.",
+            "Compute the sum of -1, 4 and 2.",
+            "Add the numbers 100, 200 and 300.",
+            "What do 0.1, 0.2 and 0.3 add up to?",
+            "Total of 12, 13 and 14 please.",
+            "Add three numbers: 5, 5, 5.",
+        ],
+    },
+];
+/// What of those wants no tool.
+const COMMON_CHAT: [&str; 6] = [
+    "Hello, how are you?",
+    "Say thank you in French.",
+    "What is your name?",
+    "Write one sentence about cats.",
+    "What is the capital of France?",
+    "Tell me a short joke.",
+];
 
 const CASES: [Case; 12] = [
     Case {
@@ -231,8 +291,21 @@ fn toolset(cases: &[Case]) -> Toolset {
     Toolset::new(tools).expect("tools of different names")
 }
 
+type Prompts = Vec<(Option<&'static str>, String)>;
+
+fn common() -> Prompts {
+    let wanted = COMMON.iter().flat_map(|case| {
+        let prompts = case.prompts.iter();
+        prompts.map(|prompt| (Some(case.name), (*prompt).to_owned()))
+    });
+    let chats = COMMON_CHAT
+        .iter()
+        .map(|prompt| (None, (*prompt).to_owned()));
+    wanted.chain(chats).collect()
+}
+
 /// 100 prompts, each with the tool it wants. The three-tool list is the first 32 of each, every one asked in four ways.
-fn prompts(cases: &[Case]) -> Vec<(Option<&'static str>, String)> {
+fn prompts(cases: &[Case]) -> Prompts {
     const WAYS: [&str; 4] = [
         "{}",
         "Please: {}",
@@ -263,8 +336,9 @@ struct Tally {
     /// Calls that ran, and calls that did not.
     valid: u32,
     invalid: u32,
-    /// Prompts whose tool ran, of those that want one.
+    /// Prompts that want a tool; those of them that any tool ran for, and that the right one did.
     wanted: u32,
+    called: u32,
     right: u32,
     /// Prompts that want no tool and got none.
     chats: u32,
@@ -304,16 +378,21 @@ impl Observer for Calls {
     }
 }
 
-async fn run(url: &str, model: &str, cases: &[Case], constrain: Constrain, most: usize) -> Tally {
+async fn run(
+    (provider, model): (Arc<dyn Provider>, &str),
+    cases: &[Case],
+    all: &Prompts,
+    constrain: Constrain,
+    most: usize,
+) -> Tally {
     let limits = Limits {
         rounds: 3,
         attempts: 1,
         max_output_tokens: Some(200),
         ..Limits::default()
     };
-    let provider = OpenAiChat::new("local", url, None).expect("a provider");
     let agent = Agent::builder()
-        .model(Arc::new(provider), model)
+        .model(provider, model)
         .tools(toolset(cases))
         .protocol(Protocol::Prompt)
         .constrain(constrain)
@@ -321,7 +400,6 @@ async fn run(url: &str, model: &str, cases: &[Case], constrain: Constrain, most:
         .build()
         .expect("an agent");
     let mut tally = Tally::default();
-    let all = prompts(cases);
     let step = all.len().div_ceil(most).max(1);
     for (at, (want, prompt)) in all.iter().enumerate().step_by(step) {
         let mut session = agent.session(&at.to_string()).await.expect("a session");
@@ -336,6 +414,7 @@ async fn run(url: &str, model: &str, cases: &[Case], constrain: Constrain, most:
         match want {
             Some(name) => {
                 tally.wanted += 1;
+                tally.called += u32::from(!calls.valid.is_empty());
                 tally.right += u32::from(calls.valid.iter().any(|it| it == name));
             }
             None => {
@@ -344,18 +423,33 @@ async fn run(url: &str, model: &str, cases: &[Case], constrain: Constrain, most:
             }
         }
         tally.clear += u32::from(!outcome.text.trim().is_empty());
-        tally.failed += u32::from(matches!(outcome.reason, EndReason::Failed { .. }));
+        if let EndReason::Failed { message, .. } = &outcome.reason {
+            eprintln!("{prompt}: {message}");
+            tally.failed += 1;
+        }
     }
     tally
 }
 
+/// Returns what is to be measured, from the environment.
+fn measured(model: &str) -> Option<(Arc<dyn Provider>, String)> {
+    #[cfg(feature = "local")]
+    if let Ok(path) = std::env::var("CLAW_FOLLOW_LOCAL") {
+        use claw_runtime::provider::local::{Local, Settings};
+        return Some((Arc::new(Local::new("local", Settings::default())), path));
+    }
+    let url = std::env::var("CLAW_FOLLOW_URL").ok()?;
+    let provider = OpenAiChat::new("server", &url, None).expect("a provider");
+    Some((Arc::new(provider), model.to_owned()))
+}
+
 fn main() {
-    let Ok(url) = std::env::var("CLAW_FOLLOW_URL") else {
-        println!("follow: skipped, CLAW_FOLLOW_URL names no server");
-        return;
-    };
     let model =
         std::env::var("CLAW_FOLLOW_MODEL").unwrap_or_else(|_| "smollm2-135m-instruct".to_owned());
+    let Some((provider, model)) = measured(&model) else {
+        println!("follow: skipped, neither CLAW_FOLLOW_URL nor CLAW_FOLLOW_LOCAL names a model");
+        return;
+    };
     let most = std::env::var("CLAW_FOLLOW_PROMPTS")
         .ok()
         .and_then(|it| it.parse().ok())
@@ -365,17 +459,33 @@ fn main() {
         .build()
         .expect("a runtime");
     println!(
-        "tools  constrain   calls valid/all  right tool  chat answered  clear outcome  failed  s a prompt"
+        "prompts  tools  constrain   calls valid/all  called     right tool  chat answered  clear outcome  failed  s a prompt"
     );
-    for tools in [3, 12] {
-        for constrain in [Constrain::Never, Constrain::OnFailure, Constrain::Always] {
+    let all_ways = [Constrain::Never, Constrain::OnFailure, Constrain::Always];
+    // What a form is for is known of this provider, and each way takes minutes.
+    let ways = match provider.name() {
+        "local" => &all_ways[2..],
+        _ => &all_ways[..],
+    };
+    let sets = [
+        (&COMMON[..], common()),
+        (&CASES[..3], prompts(&CASES[..3])),
+        (&CASES[..], prompts(&CASES)),
+    ];
+    for (cases, prompts) in &sets {
+        for constrain in ways {
             let start = Instant::now();
-            let tally = runtime.block_on(run(&url, &model, &CASES[..tools], constrain, most));
+            let of = (provider.clone(), model.as_str());
+            let tally = runtime.block_on(run(of, cases, prompts, *constrain, most));
             println!(
-                "{tools:>5}  {:10}  {:>7}/{:<7}  {:>5}/{:<4}  {:>6}/{:<6}  {:>6}/{:<6}  {:>6}  {:>6.1}",
+                "{:>7}  {:>5}  {:10}  {:>7}/{:<7}  {:>4}/{:<4}  {:>4}/{:<5}  {:>6}/{:<6}  {:>6}/{:<6}  {:>6}  {:>6.1}",
+                tally.prompts,
+                cases.len(),
                 format!("{constrain:?}"),
                 tally.valid,
                 tally.valid + tally.invalid,
+                tally.called,
+                tally.wanted,
                 tally.right,
                 tally.wanted,
                 tally.answered,

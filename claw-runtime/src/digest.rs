@@ -1,10 +1,41 @@
 //! SHA-256 as lower-case hex: names for content.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `bytes` in lower-case hex.
 pub fn of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// Returns the SHA-256 of a file in lower-case hex.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn of_file(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    feed(&mut hasher, &mut File::open(path)?)?;
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Hashes all that comes, and returns how many bytes that were.
+pub(crate) fn feed(hasher: &mut Sha256, reader: &mut impl Read) -> io::Result<u64> {
+    let (mut piece, mut length) = (vec![0; 256 << 10], 0);
+    loop {
+        match reader.read(&mut piece) {
+            Ok(0) => return Ok(length),
+            Ok(count) => {
+                hasher.update(&piece[..count]);
+                length += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Returns bytes as lower-case hex.

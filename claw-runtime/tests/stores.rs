@@ -1,6 +1,10 @@
 //! Stores that fail or change hands: no effect without its event, no event twice, and the session goes on.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
+#[path = "support/pass_on.rs"]
+mod pass_on;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +15,7 @@ use claw_runtime::provider::Scripted;
 use claw_runtime::provider::scripted::{calls, says};
 use claw_runtime::registry::Toolset;
 use claw_runtime::session::{
-    Append, Lease, MemoryStore, Parent, Posted, Query, Record, SessionInfo, SessionStore,
-    StoreError, StoreFuture, View, Waiting, journal,
+    Append, Lease, MemoryStore, SessionStore, StoreError, StoreFuture, View, journal,
 };
 use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
 use futures_util::future::BoxFuture;
@@ -59,57 +62,13 @@ impl Failing {
 }
 
 impl SessionStore for Failing {
-    fn open<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Lease> {
-        self.inner.open(session)
-    }
-    fn close(&self, lease: Lease) -> StoreFuture<'_, ()> {
-        self.inner.close(lease)
-    }
+    pass_on!(open close records restore sessions delete blob blobs post inbox posted count may_act lost);
+
     fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()> {
         Box::pin(self.write(self.inner.append(lease, append)))
     }
-    fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>> {
-        self.inner.records(session, after)
-    }
-    fn restore<'a>(
-        &'a self,
-        session: &'a str,
-        parent: Option<&'a Parent>,
-        records: &'a [Record],
-    ) -> StoreFuture<'a, ()> {
-        self.inner.restore(session, parent, records)
-    }
-    fn sessions<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<SessionInfo>> {
-        self.inner.sessions(query)
-    }
-    fn delete<'a>(&'a self, session: &'a str) -> StoreFuture<'a, ()> {
-        self.inner.delete(session)
-    }
     fn put_blob<'a>(&'a self, lease: &'a Lease, bytes: &'a [u8]) -> StoreFuture<'a, String> {
         Box::pin(self.write(self.inner.put_blob(lease, bytes)))
-    }
-    fn blob<'a>(&'a self, session: &'a str, digest: &'a str) -> StoreFuture<'a, Option<Arc<[u8]>>> {
-        self.inner.blob(session, digest)
-    }
-    fn blobs<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Vec<String>> {
-        self.inner.blobs(session)
-    }
-    fn post<'a>(
-        &'a self,
-        session: &'a str,
-        key: &'a str,
-        input: &'a Posted,
-    ) -> StoreFuture<'a, bool> {
-        self.inner.post(session, key, input)
-    }
-    fn inbox<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, Vec<Waiting>> {
-        self.inner.inbox(lease)
-    }
-    fn posted<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, ()> {
-        self.inner.posted(lease)
-    }
-    fn count<'a>(&'a self, counter: &'a str, add: i64, most: u64) -> StoreFuture<'a, bool> {
-        self.inner.count(counter, add, most)
     }
 }
 

@@ -127,12 +127,27 @@ pub(crate) struct RunArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
+    /// Fetch a small model without a question, where there is no model
+    #[cfg(feature = "local")]
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
     /// Leave questions open for so long (90s, 5m, 1h), to be answered by `sessions answer`
     #[arg(long, value_name = "TIME")]
     pub(crate) park: Option<Span>,
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+}
+
+impl RunArgs {
+    /// Tells whether a small model may be fetched without a question.
+    pub(crate) fn agrees(&self) -> bool {
+        #[cfg(feature = "local")]
+        return self.yes;
+        #[cfg(not(feature = "local"))]
+        return false;
+    }
 }
 
 /// Which session a turn belongs to: a new one when nothing is said.

@@ -19,7 +19,7 @@ use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::stamp::unstamped;
 use super::terminal::{BAD, DIM, Screen, columns};
-use super::{secrets, store, text, tools};
+use super::{embedded, secrets, store, text, tools};
 use crate::program::Program;
 use claw_runtime::message::{Role, text_of};
 use claw_runtime::nearest::nearest;
@@ -51,7 +51,7 @@ pub(crate) async fn chat(
     which: &SessionArgs,
 ) -> Result<Exit, Failure> {
     let setup = Setup::new(&program, args)?;
-    let choice = model::choose(&setup.config, program.model).await?;
+    let choice = embedded::choose(&setup.config, program.model, false).await?;
     let mut signals = Signals::new()?;
     let store = store::open(program.name, &setup.config, args).await?;
     let id = store::id(&*store, program.name, which).await?;
@@ -221,6 +221,10 @@ impl Chat {
             usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens
         );
         self.screen.answer(&line);
+        for (name, count) in self.agent.hidden() {
+            let line = format!("{count} of `{name}` masked in what was sent\n");
+            self.screen.answer(&line);
+        }
     }
 
     async fn command(

@@ -14,7 +14,7 @@ use super::setup::{Setup, linked};
 #[cfg(feature = "sqlite")]
 use super::store;
 use super::terminal::{ASK, BAD, GOOD, Screen};
-use super::{text, unlinked};
+use super::{embedded, service, text, unlinked};
 use crate::config::{Sources, load};
 use crate::program::Program;
 
@@ -38,6 +38,12 @@ pub(crate) async fn doctor(mut program: Program, args: &Args) -> Result<Exit, Fa
         match model::choose(&setup.config, model).await {
             Ok(choice) => report.model(&setup, &choice).await,
             Err(failure) => report.check("model", Err(failure)),
+        }
+        let hidden: Vec<&str> = setup.config.mask.names().collect();
+        if !hidden.is_empty() {
+            let found = service::veil(&setup.config)
+                .map(|_| format!("{}: services elsewhere get placeholders", hidden.join(", ")));
+            report.check("mask", found);
         }
         let limits = &setup.limits;
         report.line(
@@ -113,6 +119,15 @@ impl Report {
 
     async fn model(&mut self, setup: &Setup, choice: &Choice) {
         let label = choice.label();
+        if embedded::is(&setup.config, choice.provider.name()) {
+            let found = embedded::describe(&*choice.provider, &choice.name).await;
+            self.check(
+                "model",
+                found.map(|found| format!("{label} ({}); {found}", choice.why)),
+            );
+            self.check("protocol", Ok(protocol(setup, choice)));
+            return;
+        }
         let result = match tokio::time::timeout(PATIENCE, choice.provider.models()).await {
             Ok(Ok(models)) if models.is_empty() => Ok(format!("{label} ({})", choice.why)),
             Ok(Ok(models)) if models.contains(&choice.name) => Ok(format!(
@@ -177,11 +192,13 @@ impl Report {
 
 fn protocol(setup: &Setup, choice: &Choice) -> String {
     let Some(protocol) = choice.protocol else {
-        let native = choice.provider.capabilities(&choice.name).native_tools;
+        let capabilities = choice.provider.capabilities(&choice.name);
         return if setup.tools.is_empty() {
             "chat: there are no tools to offer"
-        } else if native {
+        } else if capabilities.native_tools {
             "native: the model is declared to take tool definitions"
+        } else if !capabilities.prompt_tools {
+            "chat: the model is declared to call no tools, so it only talks"
         } else {
             "prompt: the model is declared to take none, so calls travel as text"
         }

@@ -1,8 +1,10 @@
 //! A turn as a program reads it: one JSON object a line.
 //!
 //! Each has a member `event`: an event of the journal as it is stored, `delta` with a piece of the answer, `progress` of
-//! a running call, and as the last line `end` with the outcome and the exit code, or `error`.
+//! a running call, and as the last line `end` with the outcome, the exit code and how many values of each pattern of `[mask]` the service was not told, or
+//! `error`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use claw_runtime::agent::Observer;
@@ -22,8 +24,17 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Prints the last line of a turn that ran.
-    pub(crate) fn outcome(&mut self, outcome: &TurnOutcome, exit: Exit) {
-        self.print(&json!({"event": "end", "outcome": outcome, "exit_code": exit.code()}));
+    pub(crate) fn outcome(
+        &mut self,
+        outcome: &TurnOutcome,
+        exit: Exit,
+        hidden: &BTreeMap<String, usize>,
+    ) {
+        let mut end = json!({"event": "end", "outcome": outcome, "exit_code": exit.code()});
+        if !hidden.is_empty() {
+            end["masked"] = json!(hidden);
+        }
+        self.print(&end);
     }
 
     /// Prints the last line of a run that failed.

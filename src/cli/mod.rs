@@ -7,7 +7,6 @@ mod args;
 mod chat;
 mod connect;
 mod doctor;
-#[cfg(not(feature = "local"))]
 mod embedded;
 mod exit;
 mod input;

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use claw_runtime::nearest::nearest;
 use claw_runtime::provider::presets::{PRESETS, Preset};
+use claw_runtime::provider::veil::Veiled;
 use claw_runtime::provider::{Protocol, Provider};
 
+use super::embedded::{self, Embedded};
 use super::exit::{Exit, Failure};
 use super::key::variable;
-use super::service::{Service, UNNAMED, usual_address};
+use super::service::{Service, UNNAMED, usual_address, veil};
 use crate::config::Config;
 
 /// A model, and why it is this one.
@@ -49,7 +51,7 @@ const KNOCK: Duration = Duration::from_millis(300);
 const LISTING: Duration = Duration::from_secs(5);
 
 /// Chooses the model: what the settings name, else what the program brings, else a service whose key is in the
-/// environment, else a local server.
+/// environment, else a local server, else weights that run in this program.
 pub(crate) async fn choose(
     config: &Config,
     own: Option<(Arc<dyn Provider>, String)>,
@@ -64,6 +66,10 @@ pub(crate) async fn choose(
     }
     if let Some((provider, name)) = own {
         let why = "the program's own".to_owned();
+        let provider = match veil(config)? {
+            Some(veil) => Arc::new(Veiled::new(provider, veil)),
+            None => provider,
+        };
         return Ok(Choice {
             provider,
             name,
@@ -89,6 +95,10 @@ pub(crate) async fn choose(
     {
         return Ok(choice);
     }
+    if Embedded::is_here() {
+        let service = Service::of(config, embedded::NAME)?;
+        return settle(service, String::new(), "its weights are here").await;
+    }
     Err(none())
 }
 
@@ -97,6 +107,7 @@ fn none() -> Failure {
         .hint("set a key, as in `export OPENAI_API_KEY=…`, and run this again")
         .hint("or start a local server: Ollama, llama.cpp or LM Studio are found by themselves")
         .hint("or name one: `--model PROVIDER:MODEL`, with `--base-url URL` for any OpenAI-compatible service")
+        .hint(embedded::offer())
 }
 
 /// Returns the service called `name`.
@@ -154,6 +165,9 @@ pub(crate) async fn services(config: &Config) -> Result<Vec<Result<Service, Fail
             }
         }
     }
+    if Embedded::is_here() && !config.providers.contains_key(embedded::NAME) {
+        services.push(Service::of(config, embedded::NAME));
+    }
     if services.is_empty() {
         return Err(none());
     }
@@ -210,6 +224,7 @@ fn unknown(config: &Config, provider: &str, what: String) -> Failure {
             .keys()
             .map(String::as_str)
             .chain(PRESETS.iter().map(|known| known.name))
+            .chain(embedded::is(config, embedded::NAME).then_some(embedded::NAME))
     };
     let failure = Failure::usage(what);
     match nearest(provider, names()) {
@@ -231,7 +246,7 @@ async fn settle(service: Service, name: String, why: &str) -> Result<Choice, Fai
         name
     };
     let protocol = service.protocol;
-    let provider = service.connect()?;
+    let provider = service.connect(&name)?;
     let name = if name.is_empty() {
         first_listed(&*provider).await?
     } else {

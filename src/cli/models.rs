@@ -94,7 +94,7 @@ struct Model {
 async fn list(service: Service, learnt: &View) -> Result<Vec<Model>, Failure> {
     let fixed = service.protocol;
     let configured = service.models.clone();
-    let provider = service.connect()?;
+    let provider = service.connect("")?;
     let listed = match tokio::time::timeout(PATIENCE, provider.models()).await {
         Ok(Ok(models)) => models,
         Ok(Err(error)) if configured.is_empty() => return Err(cannot(&*provider, &error)),

@@ -12,7 +12,7 @@ use super::setup::Setup;
 use super::show::Show;
 use super::signal::{Signal, Signals};
 use super::terminal::Screen;
-use super::{input, model, store};
+use super::{embedded, input, store};
 use crate::program::Program;
 
 /// Runs `run`.
@@ -38,6 +38,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
         .turn(&mut session, setup.message(&prompt), &mut show)
         .await;
     leave(session).await;
+    show.hidden(&agent.hidden());
     finish(result, signal, show)
 }
 
@@ -47,7 +48,7 @@ async fn json(
     run: &RunArgs,
     lines: &mut Lines,
 ) -> Result<Exit, Failure> {
-    let (setup, _, prompt, mut signals, mut session) = prepare(program, args, run).await?;
+    let (setup, agent, prompt, mut signals, mut session) = prepare(program, args, run).await?;
     let (result, signal) = signals
         .turn(&mut session, setup.message(&prompt), lines)
         .await;
@@ -56,7 +57,7 @@ async fn json(
         return Ok(signal.map_or(Exit::Other, Exit::from));
     };
     let exit = exit(&outcome, signal);
-    lines.outcome(&outcome, exit);
+    lines.outcome(&outcome, exit, &agent.hidden());
     Ok(exit)
 }
 
@@ -72,7 +73,7 @@ async fn prepare(
     }
     let setup = Setup::new(&program, args)?;
     let prompt = input::prompt(&run.prompt).await?;
-    let choice = model::choose(&setup.config, program.model).await?;
+    let choice = embedded::choose(&setup.config, program.model, run.agrees()).await?;
     let signals = Signals::new()?;
     let store = store::open(program.name, &setup.config, args).await?;
     let id = store::id(&*store, program.name, &run.session).await?;

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use claw_runtime::provider::abilities;
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::{self, Format, Preset};
+use claw_runtime::provider::veil::{Veil, Veiled};
 use claw_runtime::provider::{Protocol, Provider, Thinking};
 use secrecy::SecretString;
 
 use super::connect::Connection;
+use super::embedded::{self, Embedded};
 use super::exit::Failure;
 use super::key::{self, variable};
 use super::secrets;
-use crate::config::{Address, Config, ProviderConfig, Untrusted};
+use crate::config::{Address, Config, ProviderConfig, Untrusted, is_local};
 
 /// The name of a service that is known by its address alone.
 pub(super) const UNNAMED: &str = "custom";
@@ -28,11 +30,9 @@ const USUAL: &[(&str, &str)] = &[
     ("dashscope", "qwen-plus"),
 ];
 
-/// A service to connect to.
+/// A service to connect to, or the model in this program.
 pub(super) struct Service {
-    connection: Connection,
-    /// What prints the key, where no other place has it; run when the key is needed.
-    key_command: Vec<String>,
+    reach: Reach,
     /// The model taken where none is named; may be empty.
     pub(super) model: String,
     /// Its models as the settings name them.
@@ -41,15 +41,47 @@ pub(super) struct Service {
     pub(super) protocol: Option<Protocol>,
 }
 
+/// How models are asked.
+enum Reach {
+    Service(Box<Remote>),
+    Embedded(Embedded),
+}
+
+/// A service elsewhere.
+struct Remote {
+    connection: Connection,
+    /// What prints the key, where no other place has it; run when the key is needed.
+    key_command: Vec<String>,
+    /// What it is not told.
+    veil: Option<Veil>,
+}
+
 impl Service {
-    /// Tells whether a service of this name is configured or in the table.
+    /// Tells whether a service of this name is configured or in the table, or is the model in this program.
     pub(super) fn is_known(config: &Config, name: &str) -> bool {
-        config.providers.contains_key(name) || presets::named(name).is_some()
+        config.providers.contains_key(name)
+            || presets::named(name).is_some()
+            || embedded::is(config, name)
     }
 
     /// Puts together what the settings and the table say about the service.
     pub(super) fn of(config: &Config, name: &str) -> Result<Self, Failure> {
         let own = config.providers.get(name).cloned().unwrap_or_default();
+        if embedded::is(config, name) {
+            let embedded = Embedded::of(&own)?;
+            return Ok(Self {
+                model: embedded.usual(),
+                models: embedded.models(),
+                protocol: config.protocol.or(own.protocol),
+                reach: Reach::Embedded(embedded),
+            });
+        }
+        if let Some(key) = own.embedded_key() {
+            return Err(Failure::usage(format!(
+                "`providers.{name}.{key}` is set, and `{name}` is a service"
+            ))
+            .hint("take it out: it is for the model in this program, `local`"));
+        }
         // A service under an own name is at the address of its format, where there is but one.
         let known = presets::named(name).or_else(|| {
             let format = own.format.filter(|_| own.base_url.is_none())?.0;
@@ -96,39 +128,64 @@ impl Service {
             ))
             .hint("take it out: it is for the formats anthropic, gemini, ollama and dashscope"));
         }
+        let hides = own.mask.unwrap_or_else(|| !is_local(&base_url));
+        let veil = if hides { veil(config)? } else { None };
         let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
         let mut rules = kind.map_or(Vec::new(), |kind| abilities::known(kind.name));
         rules.extend(own.rules());
+        let connection = Connection {
+            name: name.to_owned(),
+            format,
+            base_url,
+            key: key?,
+            headers: own.headers,
+            ca_file: own.ca_file.or_else(|| config.ca_file.clone()),
+            quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
+            rules,
+            thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
+            api_version: own.api_version,
+            deployments: own.deployments,
+        };
         Ok(Self {
-            connection: Connection {
-                name: name.to_owned(),
-                format,
-                base_url,
-                key: key?,
-                headers: own.headers,
-                ca_file: own.ca_file.or_else(|| config.ca_file.clone()),
-                quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
-                rules,
-                thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
-                api_version: own.api_version,
-                deployments: own.deployments,
-            },
-            key_command: own.key_command,
+            reach: Reach::Service(Box::new(Remote {
+                connection,
+                key_command: own.key_command,
+                veil,
+            })),
             model,
             models: own.models,
             protocol: config.protocol.or(own.protocol),
         })
     }
 
-    /// Makes the provider, with the key that its command prints, if it has one. Nothing is sent yet.
-    pub(super) fn connect(mut self) -> Result<Arc<dyn Provider>, Failure> {
+    /// Makes the provider that has `model`. Nothing is sent yet.
+    pub(super) fn connect(self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
+        match self.reach {
+            Reach::Service(remote) => remote.connect(),
+            Reach::Embedded(embedded) => embedded.connect(model),
+        }
+    }
+}
+
+impl Remote {
+    /// Makes the provider, with the key that its command prints, if it has one.
+    fn connect(mut self) -> Result<Arc<dyn Provider>, Failure> {
         if !self.key_command.is_empty() {
             self.connection.key = Some(key::printed_by(&self.connection.name, &self.key_command)?);
         }
         let provider = self.connection.make().map_err(Failure::usage)?;
         provider.secrets(secrets::known());
-        Ok(provider)
+        Ok(match self.veil {
+            Some(veil) => Arc::new(Veiled::new(provider, veil)),
+            None => provider,
+        })
     }
+}
+
+/// Returns what the settings hide from services, if anything.
+pub(super) fn veil(config: &Config) -> Result<Option<Veil>, Failure> {
+    let veil = config.mask.veil();
+    veil.map_err(|error| Failure::usage(format!("`[mask]`: {error}")))
 }
 
 /// Returns the address of a known service: the one in the table, or in the variable that its own tools read.

@@ -1,9 +1,9 @@
 //! A turn as a person sees it: the answer as it grows, a line for each call and its result.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use claw_runtime::agent::{Observer, Session};
-use claw_runtime::event::{EndReason, Event, GuardVerdict, Purpose, Status, TurnOutcome};
+use claw_runtime::event::{EndReason, Event, Fact, GuardVerdict, Purpose, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, text_of};
 use claw_runtime::provider::Delta;
 use claw_runtime::registry::Toolset;
@@ -64,6 +64,18 @@ impl<'a> Show<'a> {
     pub(crate) fn said(&mut self, text: &str) {
         self.screen.end_answer();
         self.screen.note(DIM, &format!("› {}", text.trim()));
+    }
+
+    /// Tells how much the service was not told.
+    pub(crate) fn hidden(&mut self, hidden: &BTreeMap<String, usize>) {
+        if hidden.is_empty() {
+            return;
+        }
+        let counts = hidden.iter().map(|(name, count)| format!("{count} {name}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        self.screen.end_answer();
+        self.screen
+            .note(DIM, &format!("· masked in what was sent: {counts}"));
     }
 
     /// Ends the last line, whatever it holds.
@@ -189,6 +201,17 @@ impl Observer for Show<'_> {
             Event::Blocked { .. } => self.screen.note(ASK, "? a question is open"),
             Event::Resumed { takeover: 0 } => {}
             Event::Resumed { .. } => self.screen.note(ASK, "! an interrupted turn goes on"),
+            Event::Learnt {
+                provider,
+                model,
+                fact: Fact::NoNativeTools,
+            } => self.screen.note(
+                ASK,
+                &text::line(
+                    &format!("! `{provider}:{model}` takes no tool definitions; it is asked without them from now on"),
+                    FAILURE,
+                ),
+            ),
             Event::CancelRequested => self.screen.note(ASK, "! cancelled"),
             _ => {}
         }

@@ -98,10 +98,12 @@ const ROOT: &[(&str, Form)] = &[
     ("stamp", Form::Value),
     ("discover", Form::Value),
     ("protocol", Form::Value),
+    ("must_call", Form::Value),
     ("providers", Form::Each(PROVIDER)),
     ("policy", Form::Table(POLICY)),
     ("limits", Form::Limits),
     ("budget", Form::Table(BUDGET)),
+    ("mask", Form::Table(MASK)),
     ("models", Form::Each(MODEL)),
     ("sessions", Form::Table(SESSIONS)),
 ];
@@ -115,11 +117,18 @@ const PROVIDER: &[(&str, Form)] = &[
     ("ca_file", Form::Value),
     ("protocol", Form::Value),
     ("constrain", Form::Value),
+    ("mask", Form::Value),
     ("headers", Form::Headers),
     ("models", Form::Value),
     ("thinking", Form::Value),
     ("api_version", Form::Value),
     ("deployments", Form::Value),
+    ("threads", Form::Value),
+    ("context", Form::Value),
+    ("memory", Form::Value),
+    ("idle", Form::Value),
+    ("temperature", Form::Value),
+    ("seed", Form::Value),
     ("capabilities", Form::Each(CAPABILITIES)),
 ];
 
@@ -152,6 +161,8 @@ const BUDGET: &[(&str, Form)] = &[
     ("day_tokens", Form::Value),
     ("day_cost", Form::Value),
 ];
+
+const MASK: &[(&str, Form)] = &[("patterns", Form::Value), ("own", Form::Value)];
 
 const MODEL: &[(&str, Form)] = &[
     ("input", Form::Value),
@@ -284,6 +295,7 @@ pub(super) fn plain(message: &str) -> String {
     };
     let expected = match expected {
         "u32" | "u64" | "usize" => "a whole number from 0",
+        "a nonzero u32" | "a nonzero usize" => "a whole number from 1",
         "a boolean" => "`true` or `false`",
         "a sequence" => "a list",
         "a map" => "a table",
@@ -300,7 +312,7 @@ pub(super) fn plain(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::BudgetConfig;
+    use super::super::{BudgetConfig, ProviderConfig};
     use super::*;
 
     const DOCUMENTED: &str = include_str!("claw.toml");
@@ -342,6 +354,18 @@ mod tests {
                  found \"lab\"",
             ),
             (
+                "[providers.local]\nthreads = 0",
+                "claw.toml:2:11: `providers.local.threads`: expected a whole number from 1, found integer `0`",
+            ),
+            (
+                "[providers.local]\nmemory = \"much\"",
+                "claw.toml:2:10: `providers.local.memory`: expected an amount of memory like `4GB` or `512MB`, found \"much\"",
+            ),
+            (
+                "[providers.local]\ntemperature = -1",
+                "claw.toml:2:15: `providers.local.temperature`: expected a number from 0 to 2, found `-1`",
+            ),
+            (
                 "policy = 3",
                 "claw.toml:1:10: `policy`: expected a table, found integer `3`",
             ),
@@ -376,6 +400,7 @@ mod tests {
             .chain(BudgetConfig::NAMES)
             .copied()
             .chain(ROOT.iter().map(|(name, _)| *name))
+            .chain(ProviderConfig::EMBEDDED.iter().copied())
         {
             assert!(DOCUMENTED.contains(name), "`{name}` is not documented");
         }

@@ -51,6 +51,7 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_STAMP", &["stamp"]),
     ("CLAW_DISCOVER", &["discover"]),
     ("CLAW_PROTOCOL", &["protocol"]),
+    ("CLAW_MUST_CALL", &["must_call"]),
     ("CLAW_PROFILE", &["policy", "profile"]),
     ("CLAW_SESSIONS_STORE", &["sessions", "store"]),
     ("CLAW_SESSIONS_FILE", &["sessions", "file"]),
@@ -166,7 +167,9 @@ impl Merged {
         };
         let name = model.split_once(':').map_or(model, |(name, _)| name);
         let own = self.table.get("providers").and_then(Value::as_table);
-        presets::named(name).is_some() || own.is_some_and(|own| own.contains_key(name))
+        name == presets::EMBEDDED
+            || presets::named(name).is_some()
+            || own.is_some_and(|own| own.contains_key(name))
     }
 }
 
@@ -208,6 +211,7 @@ fn anchor_paths(layer: &mut Table, folder: &Path) {
     };
     anchor(layer, "workspace");
     anchor(layer, "ca_file");
+    anchor_model(layer, folder);
     if let Some(Value::Table(sessions)) = layer.get_mut("sessions") {
         anchor(sessions, "file");
     }
@@ -227,6 +231,23 @@ fn anchor_paths(layer: &mut Table, folder: &Path) {
             }
         }
     }
+}
+
+/// Does the same with a model that is a file.
+fn anchor_model(layer: &mut Table, folder: &Path) {
+    if let Some(Value::String(model)) = layer.get_mut("model")
+        && let Some(file) = model.strip_prefix("local:")
+        && is_file(file)
+        && !file.starts_with('~')
+        && let Some(full) = folder.join(file).to_str()
+    {
+        *model = format!("local:{full}");
+    }
+}
+
+/// Tells whether the name of an embedded model is that of a file, and not of weights in the user's cache.
+pub(crate) fn is_file(model: &str) -> bool {
+    model.contains(['/', '\\']) || model.starts_with('~') || model.ends_with(".gguf")
 }
 
 fn merge(into: &mut Table, layer: Table) {
@@ -298,7 +319,7 @@ fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Valu
                 ("budget", ..) => text
                     .parse()
                     .map_or_else(|_| Value::String(text.clone()), Value::Float),
-                ("stamp" | "discover", _, Ok(truth)) => Value::Boolean(truth),
+                ("stamp" | "discover" | "must_call", _, Ok(truth)) => Value::Boolean(truth),
                 _ => Value::String(text.clone()),
             };
             Some((name, path, value))
@@ -366,6 +387,7 @@ mod tests {
         for (flag, kept) in [
             ("openai:m", false),
             ("lab", false),
+            ("local:m", false),
             ("other", true),
             ("x:y", true),
         ] {
@@ -384,6 +406,23 @@ mod tests {
         ];
         let config = load(&sources).unwrap().config;
         assert_eq!(config.base_url.unwrap().as_str(), "http://proxy/v1");
+    }
+
+    #[test]
+    fn a_model_that_is_a_file_is_relative_to_the_settings() {
+        for (said, meant) in [
+            ("local:sub/m.gguf", "local:FOLDER/sub/m.gguf"),
+            ("local:m.gguf", "local:FOLDER/m.gguf"),
+            ("local:/m.gguf", "local:/m.gguf"),
+            ("local:~/m.gguf", "local:~/m.gguf"),
+            ("local:m", "local:m"),
+            ("other:a/b", "other:a/b"),
+        ] {
+            let (folder, sources) = sources("", &format!("model = \"{said}\""));
+            let folder = folder.path().to_str().unwrap();
+            let model = load(&sources).unwrap().config.model;
+            assert_eq!(model, Some(meant.replace("FOLDER", folder)));
+        }
     }
 
     #[test]

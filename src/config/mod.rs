@@ -10,10 +10,12 @@ mod budget;
 mod check;
 mod limits;
 mod load;
+mod mask;
 mod trust;
 mod value;
 
 use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use claw_runtime::policy::Policy;
@@ -24,10 +26,14 @@ use serde::Deserialize;
 pub(crate) use budget::{BudgetConfig, ModelConfig};
 pub(crate) use check::ConfigError;
 pub(crate) use limits::LimitsConfig;
+#[cfg(feature = "local")]
+pub(crate) use load::is_file;
 pub(crate) use load::{Sources, load};
+pub(crate) use mask::MaskConfig;
 pub(crate) use trust::Untrusted;
 pub(crate) use value::{
-    Address, Durability, EnvName, Profile, Span, StoreKind, ThinkingConfig, WireFormat, Zone,
+    Address, Durability, EnvName, Profile, Size, Span, StoreKind, Temperature, ThinkingConfig,
+    WireFormat, Zone, is_local,
 };
 
 /// Every setting, with what nobody set left out.
@@ -52,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) discover: Option<bool>,
     /// How tool calls travel, whatever the provider's own setting.
     pub(crate) protocol: Option<Protocol>,
+    /// Whether models are refused that can call no tools.
+    pub(crate) must_call: Option<bool>,
     /// Services by name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// What may run.
@@ -60,6 +68,8 @@ pub(crate) struct Config {
     pub(crate) limits: LimitsConfig,
     /// What may be spent.
     pub(crate) budget: BudgetConfig,
+    /// What services are not told.
+    pub(crate) mask: MaskConfig,
     /// What models cost, by `provider:model`.
     pub(crate) models: BTreeMap<String, ModelConfig>,
     /// Where sessions are kept.
@@ -100,6 +110,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) protocol: Option<Protocol>,
     /// When its models are held to a form under the prompt protocol.
     pub(crate) constrain: Option<Constrain>,
+    /// Whether what `[mask]` says is hidden from it; when left out, from services elsewhere and not from those on this machine.
+    pub(crate) mask: Option<bool>,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
     /// Whether trusted settings name a header.
@@ -113,11 +125,66 @@ pub(crate) struct ProviderConfig {
     pub(crate) api_version: Option<String>,
     /// Azure's deployments by the model's name.
     pub(crate) deployments: BTreeMap<String, String>,
+    /// Threads the embedded model computes with.
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Tokens of a prompt and its reply together, at most, of the embedded model.
+    pub(crate) context: Option<NonZeroU32>,
+    /// Memory the embedded model may take.
+    pub(crate) memory: Option<Size>,
+    /// How long the embedded model stays loaded without a request.
+    pub(crate) idle: Option<Span>,
+    /// How freely the embedded model chooses its words.
+    pub(crate) temperature: Option<Temperature>,
+    /// What the embedded model's choices begin from.
+    pub(crate) seed: Option<u64>,
     /// What its models can do, by a name in which `*` stands for any run of characters; where claw knows no better.
     pub(crate) capabilities: BTreeMap<String, Change>,
 }
 
 impl ProviderConfig {
+    /// The keys that are for the embedded model alone.
+    pub(crate) const EMBEDDED: &[&str] = &[
+        "threads",
+        "context",
+        "memory",
+        "idle",
+        "temperature",
+        "seed",
+    ];
+
+    /// Returns the first key that is set and for the embedded model alone.
+    pub(crate) fn embedded_key(&self) -> Option<&'static str> {
+        let set = [
+            self.threads.is_some(),
+            self.context.is_some(),
+            self.memory.is_some(),
+            self.idle.is_some(),
+            self.temperature.is_some(),
+            self.seed.is_some(),
+        ];
+        let first = set.iter().position(|is_set| *is_set)?;
+        Some(Self::EMBEDDED[first])
+    }
+
+    /// Returns the first key that is set and for services alone.
+    #[cfg(feature = "local")]
+    pub(crate) fn service_key(&self) -> Option<&'static str> {
+        [
+            (self.base_url.is_some(), "base_url"),
+            (self.format.is_some(), "format"),
+            (self.key_env.is_some(), "key_env"),
+            (self.key_file.is_some(), "key_file"),
+            (!self.key_command.is_empty(), "key_command"),
+            (self.ca_file.is_some(), "ca_file"),
+            (!self.headers.is_empty(), "headers"),
+            (self.thinking.is_some(), "thinking"),
+            (self.api_version.is_some(), "api_version"),
+            (!self.deployments.is_empty(), "deployments"),
+        ]
+        .into_iter()
+        .find_map(|(is_set, key)| is_set.then_some(key))
+    }
+
     /// Returns the rules about its models, the one about all of them first, so that exact names weigh most.
     pub(crate) fn rules(&self) -> Vec<Rule> {
         let mut rules: Vec<Rule> = self

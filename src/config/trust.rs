@@ -64,6 +64,9 @@ impl FolderFile {
         }
         ignore(layer, "", "sessions");
         ignore(layer, "", "ca_file");
+        if said.discover == Some(true) && trusted.discover == Some(false) {
+            ignore(layer, "", "discover");
+        }
         if let Some(policy) = table(layer, "policy") {
             let (ours, theirs) = (&trusted.policy, &said.policy);
             if !theirs.allow.is_empty() {
@@ -83,6 +86,18 @@ impl FolderFile {
                 }
             }
         }
+        // Of what is hidden nothing may be shown, so these lists add up too.
+        if let Some(mask) = table(layer, "mask") {
+            if let Some(Value::Array(list)) = mask.get_mut("patterns") {
+                let ours = trusted.mask.patterns.iter();
+                list.extend(ours.cloned().map(Value::String));
+            }
+            if let Some(own) = table(mask, "own") {
+                for name in trusted.mask.own.keys() {
+                    ignore(own, "mask.own.", name);
+                }
+            }
+        }
         if let Some(limits) = table(layer, "limits") {
             for name in said.limits.raised_over(&trusted.limits.limits()) {
                 ignore(limits, "limits.", name);
@@ -98,7 +113,18 @@ impl FolderFile {
         if let Some(providers) = table(layer, "providers") {
             for (name, provider) in providers.iter_mut() {
                 if let Value::Table(provider) = provider {
-                    for key in ["key_file", "key_command", "ca_file"] {
+                    if provider.get("mask") == Some(&Value::Boolean(false)) {
+                        ignore(provider, &format!("providers.{name}."), "mask");
+                    }
+                    for key in [
+                        "key_file",
+                        "key_command",
+                        "ca_file",
+                        "threads",
+                        "context",
+                        "memory",
+                        "idle",
+                    ] {
                         ignore(provider, &format!("providers.{name}."), key);
                     }
                 }

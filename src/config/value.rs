@@ -22,7 +22,7 @@ macro_rules! deserialize_from_str {
     )*};
 }
 deserialize_from_str!(
-    Address, Durability, EnvName, Profile, StoreKind, WireFormat, Zone
+    Address, Durability, EnvName, Profile, Size, StoreKind, WireFormat, Zone
 );
 
 /// An `http` or `https` address, without a slash at its end.
@@ -70,6 +70,11 @@ fn is_loopback(origin: &str) -> bool {
         .map_or(host == "localhost" && port.parse::<u16>().is_ok(), |ip| {
             ip.is_loopback()
         })
+}
+
+/// Tells whether an address is on this machine.
+pub(crate) fn is_local(address: &str) -> bool {
+    origin(address).as_deref().is_some_and(is_loopback)
 }
 
 impl FromStr for Address {
@@ -216,6 +221,55 @@ impl<'de> Deserialize<'de> for ThinkingConfig {
             }
         }
         deserializer.deserialize_any(Read)
+    }
+}
+
+/// An amount of memory: a number with `MB`, `GB`, `MiB` or `GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) bytes: u64,
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let unit = match unit.trim_start() {
+            "MB" => Some(1_000_000),
+            "GB" => Some(1_000_000_000),
+            "MiB" => Some(1 << 20),
+            "GiB" => Some(1 << 30),
+            _ => None,
+        };
+        unit.and_then(|unit: u64| number.parse::<u64>().ok()?.checked_mul(unit))
+            .filter(|bytes| *bytes > 0)
+            .map(|bytes| Self { bytes })
+            .ok_or_else(|| {
+                format!(
+                    "expected an amount of memory like `4GB` or `512MB`, found {}",
+                    quoted(text)
+                )
+            })
+    }
+}
+
+/// How freely a model chooses its words: 0 takes the likeliest one each time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Temperature(pub(crate) f32);
+
+impl<'de> Deserialize<'de> for Temperature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let degree = f32::deserialize(deserializer)?;
+        match (0.0..=2.0).contains(&degree) {
+            true => Ok(Self(degree)),
+            false => Err(de::Error::custom(format!(
+                "expected a number from 0 to 2, found `{degree}`"
+            ))),
+        }
     }
 }
 
@@ -431,6 +485,26 @@ mod tests {
             "200h",
         ] {
             assert_eq!(millis(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_memory_have_units() {
+        let bytes = |text: &str| text.parse::<Size>().map(|size| size.bytes).ok();
+        assert_eq!(bytes("4GB"), Some(4_000_000_000));
+        assert_eq!(bytes("512 MiB"), Some(536_870_912));
+        for bad in [
+            "",
+            "4",
+            "GB",
+            "0GB",
+            "-1GB",
+            "1.5GB",
+            "1TB",
+            "99999999999999GiB",
+            "4gb",
+        ] {
+            assert_eq!(bytes(bad), None, "{bad}");
         }
     }
 

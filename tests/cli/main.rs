@@ -5,6 +5,7 @@
 mod config;
 mod formats;
 mod imports;
+mod mask;
 mod models;
 mod network;
 mod protocol;

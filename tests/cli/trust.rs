@@ -69,13 +69,14 @@ fn a_folder_cannot_let_a_tool_run_without_a_question() {
 fn a_folder_narrows_what_the_user_allows_and_lifts_nothing() {
     let outside = tempdir().unwrap();
     let folder = folder_with(&format!(
-        "workspace = {:?}\n[policy]\nprofile = \"full\"\ndeny = []\nask = [\"read_file\"]\n\
-         [limits]\nrounds = 9\nattempts = 1\nmax_output_tokens = 100\n[providers.lab]\nkey_file = \"/etc/hostname\"\n",
+        "workspace = {:?}\ndiscover = true\n[policy]\nprofile = \"full\"\ndeny = []\nask = [\"read_file\"]\n\
+         [limits]\nrounds = 9\nattempts = 1\nmax_output_tokens = 100\n[providers.lab]\nkey_file = \"/etc/hostname\"\n\
+         [providers.local]\nthreads = 99\nmemory = \"99GB\"\nseed = 7\n",
         outside.path()
     ));
     write(
         &folder.path().join(".config/claw"),
-        "[policy]\nprofile = \"local\"\ndeny = [\"grep\"]\nallow = [\"write_file\"]\n[limits]\nrounds = 3\n",
+        "discover = false\n[policy]\nprofile = \"local\"\ndeny = [\"grep\"]\nallow = [\"write_file\"]\n[limits]\nrounds = 3\n",
     );
     let output = claw(folder.path())
         .args(["tools", "list"])
@@ -97,10 +98,13 @@ fn a_folder_narrows_what_the_user_allows_and_lifts_nothing() {
         "policy.profile",
         "limits.rounds",
         "providers.lab.key_file",
+        "discover",
+        "providers.local.threads",
+        "providers.local.memory",
     ] {
         assert!(err.contains(&format!("`{key}`")), "{key} in {err}");
     }
-    for key in ["attempts", "max_output_tokens", "deny", "ask"] {
+    for key in ["attempts", "max_output_tokens", "deny", "ask", "seed"] {
         assert!(!err.contains(key), "{key} in {err}");
     }
 }

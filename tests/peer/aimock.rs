@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Format;
 use crate::process::{KEY, Peer, installed};
-use crate::run::{Run, each, model_of};
+use crate::run::{NOTES, Run, each, model_of};
 
 const ANSWER: &str = "That is what the tool said.";
 
@@ -331,5 +331,94 @@ fn what_stays_wrong_ends_the_run_with_the_reason() {
             run.err
         );
         assert!(!run.err.contains(KEY), "{about}");
+    });
+}
+
+#[test]
+fn reasoning_and_several_calls_go_back_as_each_format_demands() {
+    let calls = json!([
+        {"name": "read_file", "arguments": "{\"path\": \"notes.txt\"}"},
+        {"name": "read_file", "arguments": "{\"path\": \"missing.txt\"}"},
+    ]);
+    let fixtures = [
+        json!({"match": {"hasToolResult": false}, "response": {
+            "reasoning": "I look at both.",
+            "reasoningSignature": "c2lnbmVk",
+            "redactedThinking": ["aGlkZGVu"],
+            "toolCalls": calls,
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7},
+        }}),
+        json!({"match": {"hasToolResult": true}, "response": {
+            "content": ANSWER,
+            "usage": {"prompt_tokens": 13, "completion_tokens": 5},
+        }}),
+    ];
+    let Some(peer) = start(&fixtures, &[]) else {
+        return;
+    };
+    each(&ways(), |(format, streams)| {
+        let about = model_of(format, *streams);
+        // The peer refuses a round of tools that does not begin with the thinking it sent, where thinking is asked for.
+        let settings = match format.name {
+            "messages" => format!("{}\nthinking = 2000", format.settings),
+            _ => format.settings.to_owned(),
+        };
+        let format = Format {
+            settings: &settings,
+            ..**format
+        };
+        let run = Run::new(&format, &peer.root(), *streams, "", "look at both");
+        assert_eq!(
+            (run.code, &*run.out),
+            (Some(0), &*format!("{ANSWER}\n")),
+            "{about}: {}",
+            run.err
+        );
+        // Calls that run side by side end in any order.
+        let mut outcomes = run.outcomes();
+        outcomes.sort_unstable();
+        let [("error", missing), ("ok", text)] = outcomes[..] else {
+            panic!("{about}: {outcomes:?}");
+        };
+        assert!(
+            text == NOTES && missing.contains("missing.txt"),
+            "{about}: {missing}"
+        );
+        let said = run.events("assistant")[0]["content"].to_string();
+        // Over Ollama's format the peer sends reasoning in a field of another's making, and counts nothing.
+        let (reasons, counts) = match format.name {
+            "native" => (false, [0, 0]),
+            _ => (true, [24, 12]),
+        };
+        assert_eq!(said.contains("I look at both."), reasons, "{about}: {said}");
+        let usage = &run.events("turn_end")[0]["outcome"]["usage"];
+        let counted = [&usage["input_tokens"], &usage["output_tokens"]];
+        assert_eq!(counted, counts, "{about}: {usage}");
+    });
+}
+
+#[test]
+fn an_answer_that_reached_the_output_limit_ends_with_its_own_code() {
+    let fixtures =
+        [json!({"match": {}, "response": {"content": "Half an ans", "finishReason": "length"}})];
+    let Some(peer) = start(&fixtures, &[]) else {
+        return;
+    };
+    // Over Ollama's format the peer says `stop` always.
+    let ways: Vec<_> = ways()
+        .into_iter()
+        .filter(|(format, _)| format.name != "native")
+        .collect();
+    each(&ways, |(format, streams)| {
+        let run = Run::new(format, &peer.root(), *streams, "", "go on and on");
+        let about = model_of(format, *streams);
+        assert_eq!(
+            (run.code, &*run.out),
+            (Some(5), "Half an ans\n"),
+            "{about}: {}",
+            run.err
+        );
+        let reason = &run.events("turn_end")[0]["outcome"]["reason"];
+        assert_eq!(reason["type"], "limit", "{about}: {reason}");
     });
 }

@@ -1,12 +1,13 @@
 //! `llmock`, a Python package: calls tools by their schemas, fails on demand, and judges how its clients cope.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::Format;
 use crate::process::{Peer, installed};
-use crate::run::{NOTES, Run, each, model_of};
+use crate::run::{NOTES, Run, claw, configure, each, model_of};
 
 /// The four formats it speaks, then services with ways of their own.
 const FORMATS: [Format<'static>; 8] = [
@@ -116,6 +117,31 @@ fn a_tool_is_called_by_its_schema_in_every_format() {
             let expected = (path.to_owned(), 200, streams);
             assert_eq!(requests(&peer), [expected.clone(), expected], "{about}");
         }
+    }
+}
+
+#[test]
+fn the_models_that_are_served_are_listed() {
+    let Some(peer) = start(&[]) else { return };
+    let served = [
+        "chat:gpt-4o",
+        "responses:gpt-4o",
+        "messages:claude-opus-4-6",
+        "generate:gemini-2.5-pro",
+    ];
+    for (format, model) in formats().iter().zip(served) {
+        let folder = tempfile::tempdir().unwrap();
+        configure(folder.path(), format, &peer.root(), true, "");
+        let listed = claw(folder.path())
+            .args(["models", format.name, "--json", "--config", "peer.toml"])
+            .output()
+            .unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        assert!(
+            listed.contains(&format!("\"{model}\"")),
+            "{}: {listed}",
+            format.name
+        );
     }
 }
 
@@ -307,7 +333,7 @@ fn what_a_live_reader_has_seen_is_not_said_again() {
             &[text("One two three four."), cut, text("three four.")],
         );
         let arguments = ["--json", "count"];
-        let run = Run::with(format, &peer.root(), true, ONE_TOOL, &arguments);
+        let run = Run::with(format, &peer.root(), true, ONE_TOOL, &arguments, |_| {});
         assert_eq!(run.code, Some(0), "{}: {}", format.name, run.out);
         let events = run
             .out
@@ -372,9 +398,11 @@ fn a_conversation_that_is_too_long_is_shortened_and_asked_again() {
     {
         let call = json!({"name": "read_file", "arguments": {"path": "long.txt"}});
         plan(&peer, &[json!({"type": "reply", "tool_calls": [call]})]);
-        let run = Run::in_folder(format, &peer.root(), ONE_TOOL, "read the file", |folder| {
+        let write = |folder: &Path| {
             std::fs::write(folder.join("long.txt"), "word ".repeat(1_600)).unwrap();
-        });
+        };
+        let prompt = ["read the file"];
+        let run = Run::with(format, &peer.root(), true, ONE_TOOL, &prompt, write);
         let expected = (Some(0), format!("{}\n", answer(format, true)));
         assert_eq!(
             (run.code, run.out.clone()),
@@ -392,4 +420,36 @@ fn a_conversation_that_is_too_long_is_shortened_and_asked_again() {
         assert_eq!(run.events("compacted").len(), 1, "{}", format.name);
         assert_eq!(run.events("intent").len(), 1, "{}", format.name);
     }
+}
+
+/// Where nothing comes after the first piece for longer than the format's patience, the reader leaves and asks again.
+#[test]
+fn a_stream_that_stands_still_is_left() {
+    // The other two formats have pauses of some minutes.
+    let [chat, _, _, generate] = formats() else {
+        unreachable!("there are four formats");
+    };
+    each(&[(chat, 2), (generate, 1)], |(format, after)| {
+        let Some(peer) = start(&[]) else { return };
+        let behaviours = [
+            json!({"type": "reply", "text": "One two."}),
+            json!({"type": "reply", "text": "One two three."}),
+            json!({"type": "stream_fault", "kind": "stall", "after_chunks": after, "stall_seconds": 60}),
+        ];
+        plan(&peer, &behaviours);
+        let run = Run::new(format, &peer.root(), true, ONE_TOOL, "count");
+        let expected = (Some(0), "One two three.\n");
+        assert_eq!(
+            (run.code, &*run.out),
+            expected,
+            "{}: {}",
+            format.name,
+            run.err
+        );
+        let classes: Vec<_> = run.failures().into_iter().map(|it| it.0).collect();
+        assert_eq!(classes, ["stalled"], "{}", format.name);
+        let verdict = peer.ask("GET", "/_llmock/verdict", &Value::Null);
+        assert_eq!(verdict["findings"], json!([]), "{}", format.name);
+        assert_eq!(verdict["calls"], 1, "{}: {verdict}", format.name);
+    });
 }

@@ -49,57 +49,26 @@ impl Run {
         more: &str,
         prompt: &str,
     ) -> Self {
-        Self::with(format, root, streams, more, &[prompt])
+        Self::with(format, root, streams, more, &[prompt], |_| {})
     }
 
-    /// As [`new`](Self::new), with these arguments to `run`.
+    /// As [`new`](Self::new), with these arguments to `run`, after the folder was prepared.
     pub(crate) fn with(
         format: &Format<'_>,
         root: &str,
         streams: bool,
         more: &str,
         arguments: &[&str],
-    ) -> Self {
-        Self::made(format, root, streams, more, arguments, |_| {})
-    }
-
-    /// As [`new`](Self::new), streamed, after the folder was prepared.
-    pub(crate) fn in_folder(
-        format: &Format<'_>,
-        root: &str,
-        more: &str,
-        prompt: &str,
         prepare: impl FnOnce(&Path),
     ) -> Self {
-        Self::made(format, root, true, more, &[prompt], prepare)
-    }
-
-    fn made(
-        format: &Format<'_>,
-        root: &str,
-        streams: bool,
-        more: &str,
-        arguments: &[&str],
-        prepare: impl FnOnce(&Path),
-    ) -> Self {
-        let Format {
-            name,
-            settings,
-            base,
-            ..
-        } = format;
         let folder = tempfile::tempdir().unwrap();
         for name in NOTES_FILES {
             fs::write(folder.path().join(name), NOTES).unwrap();
         }
         prepare(folder.path());
-        let settings = format!(
-            "{more}\n[providers.{name}]\nbase_url = \"{root}{base}\"\nkey_env = \"PEER_KEY\"\n{settings}\n\
-             [providers.{name}.capabilities]\n\"*\" = {{ streaming = {streams} }}\n"
-        );
-        fs::write(folder.path().join("peer.toml"), settings).unwrap();
+        configure(folder.path(), format, root, streams, more);
         // The model's name tells the runs apart that share a peer.
-        let model = format!("{name}:{}", model_of(format, streams));
+        let model = format!("{}:{}", format.name, model_of(format, streams));
         let output = claw(folder.path())
             .args(["run", "--config", "peer.toml", "--model", &model])
             .args(arguments)
@@ -159,6 +128,21 @@ impl Run {
         assert_eq!(end[0]["outcome"]["text"], answer, "{about}");
         assert_eq!(end[0]["outcome"]["reason"]["type"], "answered", "{about}");
     }
+}
+
+/// Writes `peer.toml`: the peer at `root` under the format's name, and `more` settings.
+pub(crate) fn configure(folder: &Path, format: &Format<'_>, root: &str, streams: bool, more: &str) {
+    let Format {
+        name,
+        settings,
+        base,
+        ..
+    } = format;
+    let settings = format!(
+        "{more}\n[providers.{name}]\nbase_url = \"{root}{base}\"\nkey_env = \"PEER_KEY\"\n{settings}\n\
+         [providers.{name}.capabilities]\n\"*\" = {{ streaming = {streams} }}\n"
+    );
+    fs::write(folder.join("peer.toml"), settings).unwrap();
 }
 
 /// Returns the model that a format's runs ask.

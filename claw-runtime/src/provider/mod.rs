@@ -17,6 +17,7 @@ mod draft;
 #[cfg(feature = "http")]
 mod endpoint;
 mod failure;
+mod function;
 pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
@@ -30,16 +31,20 @@ pub mod openai_responses;
 #[cfg(feature = "http")]
 mod prefix;
 pub mod presets;
+#[cfg(all(test, feature = "http"))]
+mod samples;
 pub mod scripted;
 mod sse;
 mod surrogates;
 mod target;
 mod think;
 mod thinking;
+pub mod veil;
 #[cfg(feature = "http")]
 mod wait;
 mod wrong_address;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -115,6 +120,12 @@ pub trait Provider: Send + Sync {
     /// Adds what it sends to its service and nobody else may see: keys, headers named like secrets. An agent masks them
     /// wherever something is kept or shown.
     fn secrets(&self, _known: &Secrets) {}
+
+    /// Returns how many values its service was not told, by the name of what they are; see [`veil`]. Of one conversation, that
+    /// with the most.
+    fn hidden(&self) -> BTreeMap<String, usize> {
+        BTreeMap::new()
+    }
 
     /// Returns the models the service offers.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {

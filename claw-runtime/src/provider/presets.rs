@@ -44,6 +44,9 @@ impl Format {
     }
 }
 
+/// The name of the provider whose models run in this process: it is at no address, and so in no table.
+pub const EMBEDDED: &str = "local";
+
 /// A known service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
@@ -223,6 +226,7 @@ pub const PRESETS: &[Preset] = &[
         "http://127.0.0.1:8080/v1",
         Quirks {
             prompt_progress: true,
+            props: true,
             replay: Replay::WhereGiven,
             ..speaking("llamacpp")
         },

@@ -5,6 +5,10 @@
 //! world knows of each whatever the journal says. `CLAW_TEST_CASES` sets how many random runs there are.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[macro_use]
+#[path = "../support/pass_on.rs"]
+mod pass_on;
+
 mod child;
 mod parent;
 

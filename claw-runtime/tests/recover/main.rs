@@ -3,6 +3,10 @@
 
 extern crate claw_runtime as claw;
 
+#[macro_use]
+#[path = "../support/pass_on.rs"]
+mod pass_on;
+
 mod approvals;
 mod cut;
 mod hosts;

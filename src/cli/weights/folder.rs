@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use claw_runtime::digest;
 use claw_runtime::nearest::nearest;
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +123,17 @@ impl Folder {
                      a GGUF file can be pulled"
                 .to_owned(),
         }
+    }
+
+    /// Tells whether a file still is the one that was fetched; unknown of one that somebody put there.
+    pub(crate) fn is_whole(&self, kept: &Kept) -> Result<Option<bool>, Failure> {
+        let Some(record) = &kept.record else {
+            return Ok(None);
+        };
+        let found = digest::of_file(&kept.file).map_err(|error| {
+            Failure::other(format!("cannot read `{}`: {error}", kept.file.display()))
+        })?;
+        Ok(Some(found == record.sha256))
     }
 
     /// Returns how many bytes of these weights came before their transfer was stopped, if any.
@@ -266,7 +278,7 @@ mod tests {
             "a.gguf.json",
             "a.gguf.q8_0",
             "a.gguf.lock",
-            "a.b.gguf",
+            "a.other.gguf",
             "ab.gguf",
         ] {
             put(&folder, name, "12345");
@@ -275,7 +287,7 @@ mod tests {
         assert_eq!(folder.remove("a").unwrap(), 15);
         let mut left = folder.names().unwrap();
         left.sort();
-        assert_eq!(left, ["a.b.gguf", "a.gguf.lock", "ab.gguf"]);
+        assert_eq!(left, ["a.other.gguf", "a.gguf.lock", "ab.gguf"]);
         let failure = folder.remove("abb").unwrap_err();
         assert_eq!(failure.hints, ["did you mean `ab`?"]);
         assert!(

@@ -3,8 +3,10 @@
 //! Weights are files in the user's cache, `claw/models/NAME.gguf`, each with a record of where it came from. They come
 //! from the network only when somebody asks: by `model pull`, or by the first `run` or `chat` with nothing else to ask.
 
+mod first;
 mod folder;
 mod pip;
+mod provider;
 mod pull;
 mod show;
 mod table;
@@ -17,7 +19,9 @@ use serde_json::json;
 use super::exit::{Exit, Failure};
 use super::json as lines;
 use super::terminal::{DIM, Screen};
+pub(crate) use first::choose;
 use folder::{Folder, licence};
+pub(crate) use provider::{Embedded, describe, offer};
 use show::bytes;
 use table::KNOWN;
 

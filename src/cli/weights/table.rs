@@ -50,6 +50,9 @@ pub(super) fn host(url: &str) -> &str {
     &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]
 }
 
+/// The weights taken where none are named.
+pub(crate) const USUAL: &Known = &KNOWN[0];
+
 /// All weights known by name.
 pub(crate) const KNOWN: &[Known] = &[Known {
     name: "smollm2-135m",

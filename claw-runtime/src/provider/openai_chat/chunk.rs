@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::message::{StopReason, Usage};
-use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
+use crate::provider::function::{self, Call, Function, Texts};
 use crate::provider::lenient::{Count, few, number, text, value};
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
@@ -64,24 +64,6 @@ struct Said<'a> {
     tool_calls: Option<Vec<Option<Call<'a>>>>,
     #[serde(borrow, default)]
     function_call: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow, default)]
-    index: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
 }
 
 impl Format for Chunks {
@@ -187,19 +169,9 @@ impl Chunks {
         let refusal = text(said.refusal);
         self.refusal.push_str(&refusal);
         draft.text(&refusal, sink);
-        let calls = said.tool_calls.unwrap_or_default();
-        let several = calls.len() > 1;
-        for (at, call) in calls.into_iter().enumerate() {
-            let Some(call) = call else { continue };
-            let id = text(call.id);
-            let index = number(call.index).or_else(|| {
-                // Calls that nothing tells apart are told apart by their place.
-                (whole || (several && id.is_empty())).then_some(at as u64)
-            });
-            take_call(index, &id, call.function, draft, sink);
-        }
+        function::take_all(said.tool_calls, whole, Texts::Pieces, draft, sink);
         if let Some(function) = said.function_call {
-            take_call(Some(0), "", Some(function), draft, sink);
+            function::take(Some(0), "", Some(function), Texts::Pieces, draft, sink);
         }
     }
 }
@@ -224,33 +196,6 @@ fn content(content: Option<&RawValue>, draft: &mut Draft, sink: &mut dyn DeltaSi
             draft.assembler.text(text, sink);
         }
     }
-}
-
-fn take_call(
-    index: Option<u64>,
-    id: &str,
-    function: Option<Function<'_>>,
-    draft: &mut Draft,
-    sink: &mut dyn DeltaSink,
-) {
-    let (name, arguments) = function.map_or((None, None), |it| (it.name, it.arguments));
-    let name = text(name);
-    let said = text(arguments);
-    let arguments = match arguments {
-        Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
-        _ => Arguments::Text(&said),
-    };
-    if !matches!(arguments, Arguments::Text("")) || !name.is_empty() {
-        draft.advance();
-    }
-    let piece = CallPiece {
-        index,
-        id,
-        name: &name,
-        arguments,
-    };
-    let calls = draft.assembler.call(piece, sink);
-    draft.bound_calls(calls);
 }
 
 /// Returns what a word for the end means.

@@ -174,7 +174,7 @@ fn a_reply_is_written_in_one_way_and_ends() {
     let whole = r#"{"name": "add", "arguments": {"a": 12}}"#;
     assert_eq!(write(&mut hold(), whole), Ok(Step::Complete));
     assert_eq!(write(&mut hold(), &whole[..20]), Ok(Step::More));
-    for wrong in [r#"{"name":""#, "{ ", r#"{"name": "b"#, r#"{"a"#, "x"] {
+    for wrong in [r#"{"name":""#, "{ ", r#"{"name": "b"#, r#"{"b"#, "x"] {
         let (last, before) = wrong.as_bytes().split_last().expect("some text");
         let mut held = hold();
         let mut logits = vec![0.0; 260];

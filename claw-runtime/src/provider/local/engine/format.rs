@@ -50,6 +50,13 @@ impl Format {
         Self::ALL.map(|(.., name)| name).join(", ")
     }
 
+    /// Returns the name of the format.
+    pub(super) fn name(self) -> &'static str {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, format, _)| *format == self)
+            .map_or("", |(.., name)| name)
+    }
+
     /// Returns how many numbers are written together.
     pub(super) fn numbers(self) -> usize {
         match self {

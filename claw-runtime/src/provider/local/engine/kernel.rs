@@ -118,29 +118,68 @@ fn plain<const N: usize>(row: Scaled<'_, i8>, tokens: &[Scaled<'_, i16>; N]) -> 
     })
 }
 
-/// Writes `numbers` as whole numbers from `-most` to `most`, with a scale for each [`BLOCK`]; returns nothing of those
-/// that are not finite but zeros.
-pub(super) fn quantise<T: Default + Copy>(
-    numbers: &[f32],
-    most: f32,
-    whole: impl Fn(f32) -> T,
-    quants: &mut [[T; BLOCK]],
-    scales: &mut [f32],
-) {
-    let (blocks, _) = numbers.as_chunks::<BLOCK>();
-    for ((block, quants), scale) in blocks.iter().zip(quants).zip(scales) {
-        let peak = block
-            .iter()
-            .fold(0.0_f32, |peak, number| peak.max(number.abs()));
-        if peak.is_normal() {
-            *scale = peak / most;
-            for (quant, number) in quants.iter_mut().zip(block) {
-                // A cast saturates and makes zero of what is no number.
-                *quant = whole((number * (most / peak)).round_ties_even());
+/// A whole number that weights or activations are written as.
+pub(super) trait Quant: Copy + Default + Send + Sync {
+    /// The largest there is; the smallest is as far below 0.
+    const MOST: f32;
+
+    /// Takes a number that is no larger.
+    fn from_whole(whole: u32) -> Self;
+}
+
+impl Quant for i8 {
+    const MOST: f32 = 127.0;
+
+    #[inline(always)]
+    fn from_whole(whole: u32) -> Self {
+        whole as Self
+    }
+}
+
+impl Quant for i16 {
+    const MOST: f32 = 32_767.0;
+
+    #[inline(always)]
+    fn from_whole(whole: u32) -> Self {
+        whole as Self
+    }
+}
+
+/// Writes numbers as whole ones with a scale for each [`BLOCK`]. A block that has a number that is not finite becomes
+/// zeros.
+pub(super) fn quantise<T: Quant>(numbers: &[f32], quants: &mut [[T; BLOCK]], scales: &mut [f32]) {
+    Arch::new().dispatch(Quantise {
+        numbers,
+        quants,
+        scales,
+    });
+}
+
+struct Quantise<'a, T> {
+    numbers: &'a [f32],
+    quants: &'a mut [[T; BLOCK]],
+    scales: &'a mut [f32],
+}
+
+impl<T: Quant> pulp::NullaryFnOnce for Quantise<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let (blocks, _) = self.numbers.as_chunks::<BLOCK>();
+        let out = self.quants.iter_mut().zip(self.scales);
+        for (block, (quants, scale)) in blocks.iter().zip(out) {
+            // Sizes of numbers sort like their bits, and those of what is not finite are the largest.
+            let sizes = block.map(|number| number.to_bits() & 0x7fff_ffff);
+            let peak = f32::from_bits(sizes.iter().fold(0, |peak, size| peak.max(*size)));
+            if !peak.is_normal() {
+                (*scale, *quants) = (0.0, [T::default(); BLOCK]);
+                continue;
             }
-        } else {
-            *scale = 0.0;
-            *quants = [T::default(); BLOCK];
+            *scale = peak / T::MOST;
+            let factor = T::MOST / peak;
+            // Added to this, a number is rounded to a whole one, which is then its lowest bits.
+            *quants = block.map(|number| T::from_whole((number * factor + 12_582_912.0).to_bits()));
         }
     }
 }
@@ -204,12 +243,51 @@ pub(super) fn softmax(numbers: &mut [f32]) {
         .fold(f32::NEG_INFINITY, |peak, number| peak.max(*number));
     let mut sum = 0.0;
     for number in numbers.iter_mut() {
-        *number = (*number - peak).exp();
+        *number = exp(*number - peak);
         sum += *number;
     }
     for number in numbers {
         *number /= sum;
     }
+}
+
+/// Multiplies `numbers` by how much of `gate` passes: `gate / (1 + e^-gate)`.
+pub(super) fn gated(gate: &mut [f32], numbers: &[f32]) {
+    Arch::new().dispatch(Gated { gate, numbers });
+}
+
+struct Gated<'a> {
+    gate: &'a mut [f32],
+    numbers: &'a [f32],
+}
+
+impl pulp::NullaryFnOnce for Gated<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (gate, number) in self.gate.iter_mut().zip(self.numbers) {
+            *gate = *gate / (1.0 + exp(-*gate)) * number;
+        }
+    }
+}
+
+/// e to the power of `x`, to the last bits of single precision, without a branch so that many are computed at once.
+///
+/// The power is split into a whole one of 2, which is an exponent, and one of at most a half, whose series ends soon.
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0;
+    let x = x.clamp(-87.0, 88.0);
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let whole = shifted - ROUND;
+    // The logarithm of 2 in two parts, so that nothing is lost where they nearly cancel.
+    let rest = x - whole * 0.693_359_4 + whole * 2.121_944_4e-4;
+    let series = 1.0 / 720.0;
+    let series = [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0]
+        .iter()
+        .fold(series, |series, term| series * rest + term);
+    series * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
 }
 
 /// A sum of products in lanes, so that it can be computed side by side.

@@ -41,8 +41,7 @@ impl Activations {
         self.tokens = tokens;
         self.quants.resize(numbers.len() / BLOCK, [0; BLOCK]);
         self.scales.resize(numbers.len() / BLOCK, 0.0);
-        let whole = |number| number as i16;
-        kernel::quantise(numbers, 32_767.0, whole, &mut self.quants, &mut self.scales);
+        kernel::quantise(numbers, &mut self.quants, &mut self.scales);
     }
 
     fn rows(&self) -> Vec<Scaled<'_, i16>> {
@@ -87,20 +86,18 @@ impl Matrix {
         for (quants, scales) in slabs.zip(scales.chunks_mut(slab_rows * blocks)) {
             let raw = &mut raw[..quants.len() / blocks * row_bytes];
             file.read_exact(raw).map_err(failed)?;
-            let convert = |row: (&[u8], (&mut [[i8; BLOCK]], &mut [f32]))| {
-                let (raw, (quants, scales)) = row;
-                let mut numbers = vec![0.0; columns];
-                tensor.format.read(raw, &mut numbers);
-                kernel::quantise(&numbers, 127.0, |number| number as i8, quants, scales);
-            };
             threads.run(|| {
                 let out = quants
                     .par_chunks_mut(blocks)
                     .zip(scales.par_chunks_mut(blocks));
-                raw.par_chunks(row_bytes)
-                    .zip(out)
-                    .with_min_len(16)
-                    .for_each(convert);
+                let rows = raw.par_chunks(row_bytes).zip(out).with_min_len(16);
+                rows.for_each_init(
+                    || vec![0.0; columns],
+                    |numbers, (raw, (quants, scales))| {
+                        tensor.format.read(raw, numbers);
+                        kernel::quantise(numbers, quants, scales);
+                    },
+                );
             });
         }
         Ok(Self {
@@ -132,11 +129,11 @@ impl Matrix {
     fn products(&self, tokens: &[Scaled<'_, i16>], threads: &Threads, out: &mut [f32]) {
         let work = self.blocks * BLOCK * tokens.len();
         threads.chunks(out, tokens.len(), (GRAIN / work).max(1), |first, out| {
-            kernel::products(self.from_row(first), tokens, out);
+            kernel::products(self.rows_from(first), tokens, out);
         });
     }
 
-    fn from_row(&self, first: usize) -> impl Iterator<Item = Scaled<'_, i8>> {
+    fn rows_from(&self, first: usize) -> impl Iterator<Item = Scaled<'_, i8>> {
         let rows = self.quants[first * self.blocks..].chunks_exact(self.blocks);
         let scales = self.scales[first * self.blocks..].chunks_exact(self.blocks);
         rows.zip(scales)
@@ -145,7 +142,7 @@ impl Matrix {
 
     /// Writes the row `at` as plain numbers.
     pub(super) fn row(&self, at: usize, out: &mut [f32]) {
-        if let Some(row) = self.from_row(at).next() {
+        if let Some(row) = self.rows_from(at).next() {
             let (out, _) = out.as_chunks_mut::<BLOCK>();
             for ((out, quants), scale) in out.iter_mut().zip(row.quants).zip(row.scales) {
                 for (out, quant) in out.iter_mut().zip(quants) {

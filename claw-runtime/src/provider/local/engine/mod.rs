@@ -29,8 +29,9 @@ mod tests;
 use std::fs::File;
 use std::io::BufReader;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -96,8 +97,8 @@ pub(crate) struct Engine {
     about: Arc<About>,
     vocabulary: Arc<Vocabulary>,
     orders: Sender<Order>,
-    /// One permit a job.
-    places: Arc<()>,
+    /// Jobs that are not at their end.
+    jobs: Arc<AtomicUsize>,
 }
 
 impl Engine {
@@ -147,7 +148,7 @@ impl Engine {
             about: Arc::new(about),
             vocabulary,
             orders,
-            places: Arc::new(()),
+            jobs: Arc::default(),
         })
     }
 
@@ -177,12 +178,34 @@ impl Engine {
             let fault = "the prompt is empty, or has a token that is none of the model's";
             return Err(EngineError::Inside(fault.to_owned()));
         }
-        // Room for every piece there can be, so that a slow reader never holds up the others: a wait, the chunks of the
-        // prompt, a text for each token and one more, and the end.
-        let (pieces, receiver) = mpsc::channel(prompt / CHUNK + job.most.min(context) + 8);
+        let place = Place::take(&self.jobs)?;
+        // Room for every piece there can be, so that a slow reader never holds up the others: each job before it, the
+        // chunks of the prompt, a text for each token and one more, and the end.
+        let most = MOST_JOBS + prompt / CHUNK + job.most.min(context) + 8;
+        let (pieces, receiver) = mpsc::channel(most);
+        let order = Order::new(job, pieces, place);
         let gone = |_| EngineError::Inside("the model's thread has ended".to_owned());
-        self.orders.send(Order { job, pieces }).map_err(gone)?;
+        self.orders.send(order).map_err(gone)?;
         Ok(receiver)
+    }
+}
+
+/// One of the places for jobs, free again once dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(jobs: &Arc<AtomicUsize>) -> Result<Self, EngineError> {
+        let one_more = |jobs| (jobs < MOST_JOBS).then_some(jobs + 1);
+        match jobs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Self(jobs.clone())),
+            Err(waiting) => Err(EngineError::Busy { waiting }),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -230,7 +253,7 @@ fn file_error(path: &Path, fault: Fault) -> EngineError {
 }
 
 /// Loads the weights. The head is read again: the file may be another one by now.
-fn load(path: &PathBuf, threads: NonZeroUsize) -> Result<Model, EngineError> {
+fn load(path: &Path, threads: NonZeroUsize) -> Result<Model, EngineError> {
     let mut opened = Opened::read(path)?;
     let threads = Threads::new(threads);
     let model = Model::read(&mut opened.file, &opened.gguf, opened.shape, threads);

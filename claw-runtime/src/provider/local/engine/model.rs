@@ -9,7 +9,7 @@ use std::io::{Read, Seek};
 use rayon::prelude::*;
 
 use super::gguf::{Fault, Gguf};
-use super::kernel::Attend;
+use super::kernel::{self, Attend};
 use super::matrix::{Activations, Matrix};
 use super::memories::Reads;
 use super::shape::Shape;
@@ -251,9 +251,7 @@ impl Model {
         layer
             .up
             .times(&scratch.activations, &self.threads, &mut scratch.up);
-        for (gate, up) in scratch.gate.iter_mut().zip(&scratch.up) {
-            *gate = *gate / (1.0 + (-*gate).exp()) * up;
-        }
+        kernel::gated(&mut scratch.gate, &scratch.up);
         scratch.activations.set(count, &scratch.gate);
         layer
             .down

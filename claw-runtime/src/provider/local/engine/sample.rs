@@ -10,7 +10,8 @@ pub(super) struct Sampler {
 impl Sampler {
     pub(super) fn new(temperature: f32, top_p: f32, seed: u64) -> Self {
         Self {
-            temperature,
+            // What is no number, or below 0, counts as 0.
+            temperature: temperature.max(0.0),
             top_p,
             state: seed,
         }
@@ -26,8 +27,7 @@ impl Sampler {
             }
         }
         let (best, peak) = best?;
-        // No number and nothing below 0 count as 0.
-        if !(self.temperature > 0.0) || !peak.is_finite() {
+        if self.temperature == 0.0 || !peak.is_finite() {
             return Some(best as u32);
         }
         let weight =

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
@@ -16,7 +16,7 @@ use super::memories::{Memories, Reads};
 use super::sample::Sampler;
 use super::text::Text;
 use super::vocabulary::{Kind, Vocabulary};
-use super::{Done, End, EngineError, Job, Piece, Step};
+use super::{Done, End, EngineError, Job, Piece, Place, Step};
 
 /// Tokens of a prompt that are read in one step: many, so that weights read once serve many; few, so that a cancel
 /// and the other jobs need not wait long.
@@ -24,8 +24,31 @@ pub(super) const CHUNK: usize = 64;
 
 /// A job on its way, and where its pieces go.
 pub(super) struct Order {
-    pub job: Job,
-    pub pieces: Sender<Piece>,
+    job: Job,
+    pieces: Sender<Piece>,
+    _place: Place,
+    /// How many jobs it was last told to come before it.
+    before: Option<usize>,
+}
+
+impl Order {
+    pub(super) fn new(job: Job, pieces: Sender<Piece>, place: Place) -> Self {
+        Self {
+            job,
+            pieces,
+            _place: place,
+            before: None,
+        }
+    }
+
+    fn send(&self, piece: Piece) {
+        // There is room for every piece; whoever went away is seen at the next step.
+        let _ = self.pieces.try_send(piece);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.job.cancel.is_cancelled() || self.pieces.is_closed()
+    }
 }
 
 /// What the worker goes by.
@@ -49,7 +72,7 @@ pub(super) fn work<R: Reads>(
         let model = match guarded(&load) {
             Ok(model) => model,
             Err(err) => {
-                let _ = first.pieces.try_send(Piece::Failed(err));
+                first.send(Piece::Failed(err));
                 continue;
             }
         };
@@ -89,16 +112,8 @@ impl<R: Reads> Worker<'_, R> {
     /// Works until there was nothing to do for long, and returns whether orders may still come.
     fn until_idle(&mut self, orders: &Receiver<Order>) -> bool {
         loop {
-            loop {
-                match orders.try_recv() {
-                    Ok(order) => {
-                        let before = self.waiting.len() + self.active.len();
-                        let _ = order.pieces.try_send(Piece::Waiting { before });
-                        self.waiting.push_back(order);
-                    }
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                }
-            }
+            // Whether a handle is left matters only once there is nothing to do.
+            self.waiting.extend(orders.try_iter());
             self.admit();
             if let Some(active) = self.active.pop_front() {
                 self.step(active);
@@ -115,17 +130,16 @@ impl<R: Reads> Worker<'_, R> {
     /// Takes in as many waiting jobs as have room, and drops kept memories for them.
     fn admit(&mut self) {
         self.waiting.retain(|order| {
-            let gone = order.job.cancel.is_cancelled() || order.pieces.is_closed();
-            if gone {
-                let done = Done {
+            let cancelled = order.is_cancelled();
+            if cancelled {
+                order.send(Piece::Done(Done {
                     end: End::Cancelled,
                     prompt: order.job.prompt.len(),
                     cached: 0,
                     reply: 0,
-                };
-                let _ = order.pieces.try_send(Piece::Done(done));
+                }));
             }
-            !gone
+            !cancelled
         });
         while let Some(order) = self.waiting.front() {
             let needed = self.active.iter().map(|active| active.most).sum::<usize>();
@@ -133,7 +147,7 @@ impl<R: Reads> Worker<'_, R> {
             // One job alone always has room: a whole context was counted before loading.
             let left = self.rules.tokens.saturating_sub(needed);
             if most > left && !self.active.is_empty() {
-                return;
+                break;
             }
             let Some(order) = self.waiting.pop_front() else {
                 return;
@@ -143,6 +157,13 @@ impl<R: Reads> Worker<'_, R> {
             self.active
                 .push_back(Active::new(order, memory, cached, most));
         }
+        for (at, order) in self.waiting.iter_mut().enumerate() {
+            let before = self.active.len() + at;
+            if order.before.is_none_or(|told| before < told) {
+                order.before = Some(before);
+                order.send(Piece::Waiting { before });
+            }
+        }
     }
 
     fn step(&mut self, mut active: Active<R::Memory>) {
@@ -151,9 +172,9 @@ impl<R: Reads> Worker<'_, R> {
             Ok(Some(end)) => {
                 let text = active.text.finish();
                 if !text.is_empty() {
-                    active.send(Piece::Text(text));
+                    active.order.send(Piece::Text(text));
                 }
-                active.send(Piece::Done(Done {
+                active.order.send(Piece::Done(Done {
                     end,
                     prompt: active.prompt,
                     cached: active.cached,
@@ -172,7 +193,7 @@ impl<R: Reads> Worker<'_, R> {
                     .shrink(self.rules.tokens.saturating_sub(needed));
             }
             // What a failed job remembers may be half written, so it is not kept.
-            Err(err) => active.send(Piece::Failed(err)),
+            Err(err) => active.order.send(Piece::Failed(err)),
         }
     }
 }
@@ -216,18 +237,13 @@ impl<M: Default> Active<M> {
         }
     }
 
-    fn send(&self, piece: Piece) {
-        // There is room for every piece; whoever went away is seen at the next step.
-        let _ = self.order.pieces.try_send(piece);
-    }
-
     /// Reads a chunk, or chooses the next token; returns how the reply ended once it has.
     fn step(
         &mut self,
         model: &impl Reads<Memory = M>,
         rules: &Rules,
     ) -> Result<Option<End>, EngineError> {
-        if self.order.job.cancel.is_cancelled() || self.order.pieces.is_closed() {
+        if self.order.is_cancelled() {
             return Ok(Some(End::Cancelled));
         }
         let next = &self.tokens[self.read..];
@@ -245,7 +261,7 @@ impl<M: Default> Active<M> {
 
     fn told(&self) {
         if self.reply == 0 {
-            self.send(Piece::Prompt {
+            self.order.send(Piece::Prompt {
                 done: self.read,
                 total: self.prompt,
             });
@@ -300,7 +316,7 @@ impl<M: Default> Active<M> {
         }
         let (text, stopped) = self.text.push(rules.vocabulary.text(token));
         if !text.is_empty() {
-            self.send(Piece::Text(text));
+            self.order.send(Piece::Text(text));
         }
         Ok(match step {
             _ if stopped => Some(End::Stop),

@@ -1,0 +1,239 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::message::ToolResult;
+use crate::provider::scripted::{Answer, Scripted, calls, says};
+use crate::provider::{Delta, ToolChoice};
+
+const CARD: &str = "11010519491231002X";
+const PHONE: &str = "13812345678";
+
+fn veil() -> Veil {
+    Veil::new(["identity-card", "phone"], [("staff", "E[0-9]{4}")]).unwrap()
+}
+
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<Delta>>>);
+
+impl DeltaSink for Seen {
+    fn delta(&mut self, delta: Delta) {
+        self.0.lock().unwrap().push(delta);
+    }
+}
+
+/// Asks a veiled provider; returns the reply and what streamed.
+fn ask(
+    veiled: &Veiled,
+    system: &str,
+    messages: &[Message],
+    history: Option<History<'_>>,
+) -> (Reply, Vec<Delta>) {
+    let request = Request {
+        model: "m",
+        system,
+        messages,
+        history,
+        tools: None,
+        dialect: Dialect::CANONICAL,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        stop: &[],
+        form: None,
+    };
+    let seen = Seen::default();
+    let reply = veiled.complete(request, Some(Box::new(seen.clone())));
+    let reply = futures_util::FutureExt::now_or_never(reply)
+        .unwrap()
+        .unwrap();
+    let deltas = seen.0.lock().unwrap().clone();
+    (reply, deltas)
+}
+
+fn veiled(answers: impl IntoIterator<Item = Answer>) -> (Veiled, Arc<Scripted>) {
+    let scripted = Arc::new(Scripted::new(answers));
+    (Veiled::new(scripted.clone(), veil()), scripted)
+}
+
+fn called(arguments: &str) -> Message {
+    Message::assistant(vec![ContentBlock::ToolCall(ToolCall {
+        id: "c".into(),
+        name: "sms".into(),
+        arguments: arguments.into(),
+    })])
+}
+
+#[test]
+fn a_service_is_told_placeholders_and_the_turn_values() {
+    let (veiled, scripted) = veiled([calls(
+        "sms",
+        json!({"to": "[phone-1]", "text": "id [identity-card-1]"}),
+    )
+    .and_says("Told [phone-1], [phone-9].")]);
+    let messages = [
+        Message::user(format!("I am {CARD}, call {PHONE} or {PHONE}.")),
+        called(&format!(
+            r#"{{"to": "{PHONE}", "n": {PHONE}, "a": "E1234"}}"#
+        )),
+        Message {
+            role: crate::message::Role::Tool,
+            content: vec![ContentBlock::ToolResult(ToolResult {
+                call_id: "c".into(),
+                name: "sms".into(),
+                content: vec![ContentBlock::text("sent to +86 139-1234-5678")],
+                is_error: false,
+            })],
+        },
+    ];
+    let (reply, deltas) = ask(&veiled, "Helpline E0001.", &messages, None);
+    let heard = &scripted.requests()[0];
+    assert_eq!(heard.system, "Helpline [staff-1].");
+    assert_eq!(
+        heard.messages[0],
+        Message::user("I am [identity-card-1], call [phone-1] or [phone-1].")
+    );
+    assert_eq!(
+        heard.messages[1],
+        called(r#"{"a":"[staff-2]","n":"[phone-1]","to":"[phone-1]"}"#)
+    );
+    let Some(ContentBlock::ToolResult(result)) = heard.messages[2].content.first() else {
+        panic!("{:?}", heard.messages[2]);
+    };
+    assert_eq!(result.content, [ContentBlock::text("sent to [phone-2]")]);
+    let Some(ContentBlock::ToolCall(call)) = reply.content.first() else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(
+        call.arguments,
+        format!(r#"{{"text":"id {CARD}","to":"{PHONE}"}}"#)
+    );
+    assert_eq!(
+        crate::message::text_of(&reply.content),
+        format!("Told {PHONE}, [phone-9].")
+    );
+    let shown: String = deltas
+        .iter()
+        .filter_map(|delta| match delta {
+            Delta::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shown, format!("Told {PHONE}, [phone-9]."));
+    let hidden: Vec<_> = veiled.hidden().into_iter().collect();
+    let expected = [("identity-card", 1), ("phone", 2), ("staff", 2)];
+    assert_eq!(
+        hidden,
+        expected.map(|(name, count)| (name.to_owned(), count))
+    );
+    assert!(!format!("{veiled:?}").contains(PHONE));
+}
+
+#[test]
+fn nobody_writes_a_placeholder_by_hand() {
+    let (veiled, scripted) = veiled([says("[text-1] and [phone-1]")]);
+    let messages = [Message::user(format!("What is [phone-1]? And {PHONE}?"))];
+    let (reply, _) = ask(&veiled, "", &messages, None);
+    assert_eq!(
+        scripted.requests()[0].messages[0],
+        Message::user("What is [text-1]? And [phone-1]?")
+    );
+    assert_eq!(
+        crate::message::text_of(&reply.content),
+        format!("[phone-1] and {PHONE}")
+    );
+}
+
+#[test]
+fn a_veil_says_what_is_wrong_with_a_pattern() {
+    let fault = |known: &[&str], own: &[(&str, &str)]| {
+        let made = Veil::new(known.iter().copied(), own.iter().copied());
+        made.unwrap_err().to_string()
+    };
+    assert_eq!(
+        fault(&["mail"], &[]),
+        "there is no pattern `mail`; expected one of `identity-card`, `phone`"
+    );
+    for name in ["", "Staff", "a1", "phone", "text", "a b"] {
+        assert!(fault(&[], &[(name, "x")]).starts_with(&format!("`{name}` cannot name a pattern")));
+    }
+    let message = fault(&[], &[("staff", "E[0-9")]);
+    assert!(
+        message.starts_with("the expression of pattern `staff` cannot be read: error: unclosed"),
+        "{message}"
+    );
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just(CARD.to_owned()),
+        Just(PHONE.to_owned()),
+        "1[3-9][0-9]{9}",
+        "E[0-9]{4}",
+        r"\[(phone|text|staff)-[1-3]\]",
+        "[ -~é漢]{0,6}",
+        "[\\[\\]0-9]{0,4}",
+    ];
+    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    /// What went out comes back as it was, whole and in pieces of any size.
+    #[test]
+    fn hiding_is_undone(text in texts(), size in 1_usize..9) {
+        let mut names = Names::default();
+        let hidden = names.hide(&veil(), &text).unwrap_or_else(|| text.clone());
+        let mut content = [ContentBlock::text(&hidden)];
+        restore::content(&names, &mut content);
+        prop_assert_eq!(&content, &[ContentBlock::text(&text)]);
+        let seen = Seen::default();
+        let mut sink = Restoring {
+            sink: Box::new(seen.clone()),
+            names: Arc::new(names),
+            held: String::new(),
+            reasons: false,
+        };
+        let letters: Vec<char> = hidden.chars().collect();
+        for piece in letters.chunks(size) {
+            sink.delta(Delta::Text { text: piece.iter().collect() });
+        }
+        drop(sink);
+        let deltas = seen.0.lock().unwrap().clone();
+        let shown: String = deltas
+            .into_iter()
+            .map(|delta| match delta {
+                Delta::Text { text } => text,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        prop_assert_eq!(shown, text);
+    }
+
+    /// What a service was told of settled messages stays, whether it is kept or told anew, and arguments stay JSON.
+    #[test]
+    fn what_was_told_stays(said in proptest::collection::vec(texts(), 1..6)) {
+        let (going, scripted) = veiled((0..said.len()).map(|_| says("ok")));
+        let kept = Kept::default();
+        let mut messages: Vec<Message> = Vec::new();
+        for (at, text) in said.iter().enumerate() {
+            messages.push(match at % 2 {
+                0 => Message::user(text),
+                _ => called(&json!({"a": text, "n": 13_812_345_678_u64}).to_string()),
+            });
+            let history = History { settled: messages.len() - 1, kept: &kept };
+            ask(&going, &said[0], &messages, Some(history));
+        }
+        let (anew, fresh) = veiled([says("ok")]);
+        ask(&anew, &said[0], &messages, None);
+        let (told, fresh) = (scripted.requests(), fresh.requests());
+        prop_assert_eq!(&told.last().unwrap().messages, &fresh[0].messages);
+        for (before, after) in told.iter().zip(&told[1..]) {
+            let settled = before.messages.len() - 1;
+            prop_assert_eq!(&before.messages[..settled], &after.messages[..settled]);
+            prop_assert_eq!(&before.system, &after.system);
+        }
+        for call in told.last().unwrap().messages.iter().flat_map(Message::calls) {
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+            prop_assert!(arguments["n"].is_string(), "{}", call.arguments);
+        }
+    }
+}

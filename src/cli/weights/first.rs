@@ -1,0 +1,132 @@
+//! The first `run` or `chat` of somebody who has no model: the small one is offered, or fetched where nobody can be asked.
+//!
+//! It is offered last, when there is neither a key nor a server, and never with `discover = false`. Weights that are named
+//! and not here are treated alike.
+
+use std::io::{IsTerminal, stderr, stdin};
+use std::sync::Arc;
+
+use claw_runtime::provider::Provider;
+use rustyline::error::ReadlineError;
+
+use super::pull;
+use super::show::bytes;
+use super::table::{Known, Source, USUAL, known};
+use crate::cli::embedded::{self, NAME};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::model::{self, Choice};
+use crate::cli::terminal::{self, ASK, Screen};
+use crate::config::Config;
+
+/// Chooses the model, and fetches weights where there is none and nobody says no; `yes` says yes.
+pub(crate) async fn choose(
+    config: &Config,
+    own: Option<(Arc<dyn Provider>, String)>,
+    yes: bool,
+) -> Result<Choice, Failure> {
+    let none = match model::choose(config, own).await {
+        Err(failure) if failure.exit == Exit::NoModel => failure,
+        chosen => return chosen,
+    };
+    let Some(known) = missing(config) else {
+        return Err(none);
+    };
+    let mut screen = Screen::new(false);
+    let places: Vec<_> = known.sources.iter().map(Source::place).collect();
+    let what = format!(
+        "`{}` ({}, {}, licence {}; from {})",
+        known.name,
+        known.about,
+        bytes(known.size),
+        known.licence,
+        places.join(", else ")
+    );
+    let can_ask = stdin().is_terminal() && stderr().is_terminal();
+    if can_ask && !yes {
+        screen.note(
+            ASK,
+            &format!(
+                "{}. This program can run a small model itself: {what}",
+                none.message
+            ),
+        );
+        // A question is a blocking read; nothing else runs yet.
+        if !tokio::task::spawn_blocking(agreed)
+            .await
+            .map_err(Failure::other)?
+        {
+            return Err(none);
+        }
+    } else {
+        screen.note(
+            ASK,
+            &format!(
+                "{}: fetching {what}, to run it in this program",
+                none.message
+            ),
+        );
+    }
+    let pulled = tokio::select! {
+        pulled = pull::known_weights(known, &mut screen) => pulled,
+        _ = tokio::signal::ctrl_c() => {
+            return Err(Failure::new(Exit::Interrupted, "stopped; the same command goes on with it"));
+        }
+    };
+    if let Err(failure) = pulled {
+        let mut none = Failure::new(
+            Exit::NoModel,
+            format!("{}: {}", none.message, failure.message),
+        );
+        none.hints = failure.hints;
+        return Err(none);
+    }
+    screen.note(
+        ASK,
+        "it is one of the smallest there are: it calls tools and says little; for more, set a key or name a larger GGUF file",
+    );
+    screen.finish()?;
+    model::choose(config, None).await
+}
+
+/// Returns the known weights that would help.
+fn missing(config: &Config) -> Option<&'static Known> {
+    let Some(model) = &config.model else {
+        let is_alone = config.base_url.is_none() && config.providers.is_empty();
+        return (is_alone && config.discover.unwrap_or(true)).then_some(USUAL);
+    };
+    let (provider, name) = model.split_once(':').unwrap_or((model, ""));
+    if !embedded::is(config, provider) {
+        return None;
+    }
+    let preferred = config
+        .providers
+        .get(NAME)
+        .and_then(|own| own.models.first());
+    match (name, preferred) {
+        ("", None) => Some(USUAL),
+        ("", Some(first)) => known(first),
+        (name, _) => known(name),
+    }
+}
+
+/// Asks until there is an answer; Enter alone is no consent.
+fn agreed() -> bool {
+    let config = rustyline::Config::builder()
+        .behavior(rustyline::Behavior::PreferTerm)
+        .build();
+    let history = rustyline::history::MemHistory::new();
+    let Ok(mut editor) = rustyline::Editor::<(), _>::with_history(config, history) else {
+        return false;
+    };
+    terminal::start_line();
+    loop {
+        match editor.readline("fetch it? [y]es, [n]o: ") {
+            Ok(line) => match line.trim().to_lowercase().as_str() {
+                "y" | "yes" => return true,
+                "" | "n" | "no" => return false,
+                _ => {}
+            },
+            Err(ReadlineError::Interrupted | ReadlineError::Eof) | Err(_) => return false,
+        }
+    }
+}
