@@ -11,7 +11,7 @@ use crate::message::{StopReason, Usage};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Function, Texts};
-use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::lenient::{Count, few, number, text, value};
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
 /// Reads the documents of one answer.
@@ -209,23 +209,53 @@ pub(crate) fn stop_reason(word: &str) -> StopReason {
     }
 }
 
+#[derive(Deserialize)]
+struct Tokens<'a> {
+    #[serde(default)]
+    prompt_tokens: Count,
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    completion_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    #[serde(borrow, default)]
+    prompt_tokens_details: Option<&'a RawValue>,
+    #[serde(default)]
+    prompt_cache_hit_tokens: Count,
+    #[serde(default)]
+    cached_tokens: Count,
+    #[serde(borrow, default)]
+    completion_tokens_details: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Count,
+    #[serde(default)]
+    reasoning_tokens: Count,
+}
+
+/// Reads the tokens spent, without a tree of what else stands there.
 fn read_usage(raw: &RawValue) -> Option<Usage> {
-    let usage = value(raw)?;
-    let first = |paths: &[&str]| count(&usage, paths);
-    let input = first(&["/prompt_tokens", "/input_tokens"]);
-    let output = first(&["/completion_tokens", "/output_tokens"]);
+    let tokens: Tokens<'_> = serde_json::from_str(raw.get()).ok()?;
+    let details = |raw: Option<&RawValue>| -> Details {
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default()
+    };
+    let input = tokens.prompt_tokens.0.or(tokens.input_tokens.0);
+    let output = tokens.completion_tokens.0.or(tokens.output_tokens.0);
     if input.is_none() && output.is_none() {
         return None;
     }
+    let cached = details(tokens.prompt_tokens_details).cached_tokens.0;
+    let cached = cached.or(tokens.prompt_cache_hit_tokens.0);
+    let reasoning = details(tokens.completion_tokens_details).reasoning_tokens.0;
     Some(Usage {
         input_tokens: input.unwrap_or(0),
         output_tokens: output.unwrap_or(0),
-        cached_tokens: first(&[
-            "/prompt_tokens_details/cached_tokens",
-            "/prompt_cache_hit_tokens",
-            "/cached_tokens",
-        ])
-        .unwrap_or(0),
-        reasoning_tokens: first(&["/completion_tokens_details/reasoning_tokens"]).unwrap_or(0),
+        cached_tokens: cached.or(tokens.cached_tokens.0).unwrap_or(0),
+        reasoning_tokens: reasoning.unwrap_or(0),
     })
 }
