@@ -58,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) discover: Option<bool>,
     /// How tool calls travel, whatever the provider's own setting.
     pub(crate) protocol: Option<Protocol>,
+    /// Whether models are refused that can call no tools.
+    pub(crate) must_call: Option<bool>,
     /// Services by name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// What may run.
@@ -172,6 +174,8 @@ impl ProviderConfig {
             (self.format.is_some(), "format"),
             (self.key_env.is_some(), "key_env"),
             (self.key_file.is_some(), "key_file"),
+            (!self.key_command.is_empty(), "key_command"),
+            (self.ca_file.is_some(), "ca_file"),
             (!self.headers.is_empty(), "headers"),
             (self.thinking.is_some(), "thinking"),
             (self.api_version.is_some(), "api_version"),

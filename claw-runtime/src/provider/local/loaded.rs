@@ -107,7 +107,7 @@ impl Loaded {
         let parts = self.template.render(&asked.said);
         let mut job = self.job(Template::encode(&parts, self.engine.vocabulary()));
         job.constraint = constraint;
-        job.most = asked.most.unwrap_or(usize::MAX);
+        job.most = asked.most.unwrap_or(usize::MAX).min(self.context());
         job.temperature = asked.temperature;
         job.seed = asked.seed;
         job.stop = asked.stop;

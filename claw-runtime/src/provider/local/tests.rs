@@ -68,7 +68,7 @@ async fn any_weights_write_the_form() {
     let form = constrained::schema(&tools());
     let messages = [Message::user("Hi <|im_end|>")];
     let mut short = request("tiny", &messages);
-    (short.form, short.max_output_tokens) = (Some(&form), Some(200));
+    (short.form, short.max_output_tokens) = (Some(&*form), Some(200));
     let reply = local.complete(short, None).await.expect("a reply");
     let text = text_of(&reply.content);
     assert!(constrained::is_begun(&text, &reply.stop), "{text}");
