@@ -8,7 +8,7 @@ use crate::provider::{Capabilities, History, Kept};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
-    quirks: (),
+    quirks: None,
     capabilities: Capabilities::FULL,
 };
 
@@ -92,6 +92,19 @@ fn nothing_is_stored_and_reasoning_is_asked_for_where_there_is_some() {
         stop: &["</x>"],
         ..request("Be brief.", &messages)
     };
+    for (word, effort) in Effort::ALL {
+        let hard = Peer {
+            quirks: Some(effort),
+            ..reasons
+        };
+        let sent = body(&asked, hard, true);
+        assert_eq!(sent["reasoning"], json!({"effort": word}));
+        let other = Peer {
+            quirks: Some(effort),
+            ..PEER
+        };
+        assert!(body(&asked, other, true).get("reasoning").is_none());
+    }
     assert_eq!(
         body(&asked, reasons, true),
         json!({
