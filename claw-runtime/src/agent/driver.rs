@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
 use super::live::{Lines, Shown, Unseen, Watch};
-use super::mask::masked;
+use super::mask::{append_failed, masked};
 use super::meter::Meter;
 use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
@@ -101,12 +101,7 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
                     work.appended(&step.append);
                     Input::Appended
                 }
-                Err(error) => masked(
-                    &agent.secrets,
-                    Input::AppendFailed {
-                        message: error.to_string(),
-                    },
-                ),
+                Err(error) => append_failed(&agent.secrets, &error),
             };
             step = turn.step(work.clock.now(), next);
         }
@@ -530,11 +525,8 @@ impl<'r> Work<'r> {
                     if self.watch.shown.load(Ordering::Relaxed) {
                         self.ready.push_back(Input::Shown.into());
                     }
-                    let reply = match reply {
-                        Ok(reply) => Input::Reply(self.lifted(reply)),
-                        Err(error) => Input::Failed(error),
-                    };
-                    self.ready.push_back(reply.into());
+                    let input = reply.map_or_else(Input::Failed, |reply| Input::Reply(self.lifted(reply)));
+                    self.ready.push_back(input.into());
                 }
                 answer = answer(&mut self.ask) => {
                     self.ask = None;
