@@ -423,7 +423,10 @@ async fn run(
             }
         }
         tally.clear += u32::from(!outcome.text.trim().is_empty());
-        tally.failed += u32::from(matches!(outcome.reason, EndReason::Failed { .. }));
+        if let EndReason::Failed { message, .. } = &outcome.reason {
+            eprintln!("{prompt}: {message}");
+            tally.failed += 1;
+        }
     }
     tally
 }

@@ -1,7 +1,7 @@
 //! SHA-256 as lower-case hex: names for content.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -18,15 +18,23 @@ pub fn of(bytes: &[u8]) -> String {
 /// When it cannot be read.
 pub fn of_file(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    feed(&mut hasher, &mut File::open(path)?)?;
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Hashes all that comes, and returns how many bytes that were.
+pub(crate) fn feed(hasher: &mut Sha256, reader: &mut impl Read) -> io::Result<u64> {
+    let (mut piece, mut length) = (vec![0; 256 << 10], 0);
     loop {
-        let bytes = file.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(hex(&hasher.finalize()));
+        match reader.read(&mut piece) {
+            Ok(0) => return Ok(length),
+            Ok(count) => {
+                hasher.update(&piece[..count]);
+                length += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        hasher.update(bytes);
-        let read = bytes.len();
-        file.consume(read);
     }
 }
 

@@ -531,3 +531,60 @@ async fn models_are_listed() {
     );
     assert!(server.received()[0].head.starts_with("get /v1/models "));
 }
+
+/// llama-server drops tools without a word where the template of its model has no place for them.
+#[tokio::test]
+async fn a_template_without_a_place_for_tools_is_found_out_once() {
+    let props = json!({
+        "default_generation_settings": {"n_ctx": 2048},
+        "chat_template_caps": {"supports_tools": false, "supports_tool_calls": false},
+    });
+    let server = Server::start([json_answer(200, &props), stream(&[TEXT, STOP, DONE])]).await;
+    let quirks = Quirks {
+        props: true,
+        ..Quirks::COMMON
+    };
+    let provider = provider(&server).quirks(quirks);
+    let messages = [Message::user("Hi")];
+    let tools = weather();
+    for _ in 0..2 {
+        let request = Request {
+            tools: Some(&tools),
+            tool_choice: ToolChoice::Required,
+            ..request(&messages)
+        };
+        let refused = provider.complete(request, None).await.unwrap_err();
+        assert_eq!(refused.class, FailureClass::ToolsUnsupported);
+    }
+    let about = provider.about("m-1").await.unwrap();
+    assert_eq!((about.native_tools, about.window), (false, Some(2048)));
+    assert!(
+        server.received()[0]
+            .head
+            .starts_with("get /props?model=m-1 ")
+    );
+    assert_eq!(server.received().len(), 1);
+    // Without tools nothing is asked.
+    streamed(&provider).await.unwrap();
+    assert_eq!(server.received().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_tells_nothing_of_its_template_is_sent_tools() {
+    let server = Server::start([answer(404, "", "no"), stream(&[TEXT, STOP, DONE])]).await;
+    let quirks = Quirks {
+        props: true,
+        ..Quirks::COMMON
+    };
+    let provider = provider(&server).quirks(quirks);
+    let messages = [Message::user("Hi")];
+    let tools = weather();
+    let request = Request {
+        tools: Some(&tools),
+        ..request(&messages)
+    };
+    let mut seen = Seen::default();
+    let reply = provider.complete(request, Some(Box::new(&mut seen))).await;
+    assert_eq!(reply.unwrap().content, [ContentBlock::text("Hello")]);
+    assert!(server.received()[1].body.contains("\"tools\""));
+}

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn arguments_are_short_and_keep_secrets() {
-        let json = r#"{"city":"Oslo","token":"abc","n":3}"#;
+        let json = r#"{"city":"Oslo","n":3,"token":"abc"}"#;
         assert_eq!(
             arguments(json, &["token"], 80),
             r#"city: "Oslo", n: 3, token: •••"#

@@ -149,6 +149,8 @@ struct Work<'r> {
     offer: Option<Arc<Offer>>,
     /// Whether the text of the last reply reached the observer while it came.
     live: bool,
+    /// Whether the running request is held to the form, so that only an answer of that form streams.
+    held: bool,
     calls: FuturesUnordered<BoxFuture<'r, Ended>>,
     /// What may be stopped, and what each has spent, by the call.
     running: HashMap<String, Running>,
@@ -187,6 +189,7 @@ impl<'r> Work<'r> {
             request: None,
             offer: None,
             live: false,
+            held: false,
             calls: FuturesUnordered::new(),
             running: HashMap::new(),
             purse: Arc::new(match &agent.nest.purse {
@@ -223,8 +226,10 @@ impl<'r> Work<'r> {
     /// Shows an appended event; the text of a reply that did not stream comes first, as one delta.
     fn event(&self, event: &Event) {
         let mut observer = self.watch.observer();
+        // A service may say something else than the form holds.
+        let streamed = self.live && (!self.held || self.watch.shown.load(Ordering::Relaxed));
         if let Event::Assistant { content, .. } = event
-            && !self.live
+            && !streamed
         {
             let text = text_of(content);
             if !text.is_empty() {
@@ -338,9 +343,12 @@ impl<'r> Work<'r> {
         let streams = capabilities.streaming && (!offered || capabilities.streaming_with_tools);
         let dialect = Dialect::named(&target.dialect).unwrap_or(Dialect::CANONICAL);
         self.offer = offered.then(|| agent.tools.offer(dialect));
-        // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes.
-        let unseen = prompted || summary.is_some();
+        // Under the prompt protocol a reply is text for us until its calls are found, so it is not shown as it comes; one
+        // that is held to the form says at its beginning what it is.
+        let held = prompted && constrained;
+        let unseen = prompted && !held || summary.is_some();
         self.live = streams && !unseen && self.watch.observer().is_live();
+        self.held = held;
         self.watch.shown.store(false, Ordering::Relaxed);
         let sink: Option<Box<dyn DeltaSink + 'r>> = match (streams, unseen) {
             (false, _) => None,
@@ -349,18 +357,19 @@ impl<'r> Work<'r> {
                 self.watch,
                 self.live,
                 self.offer.clone(),
+                held.then(fallback::Answering::default),
                 agent.secrets.pieces(),
             ))),
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
+            // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
+            None if prompted && constrained && agent.constrain(model) == Constrain::Always => (
+                fallback::constrained::system(&agent.system, &agent.tools).into(),
+                fallback::constrained::messages(&turn.request_messages()).into(),
+            ),
             None if prompted => (
-                // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
-                match constrained && agent.constrain(model) == Constrain::Always {
-                    true => fallback::constrained::system(&agent.system, &agent.tools),
-                    false => fallback::system(&agent.system, &agent.tools),
-                }
-                .into(),
+                fallback::system(&agent.system, &agent.tools).into(),
                 fallback::messages(&turn.request_messages()).into(),
             ),
             None => (

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Observer;
 use crate::dialect::Offer;
+use crate::fallback::Answering;
 use crate::provider::{Delta, DeltaSink};
 use crate::secret::Pieces;
 
@@ -34,6 +35,8 @@ pub(super) struct Shown<'r> {
     /// Whether text is among what is shown.
     live: bool,
     offer: Option<Arc<Offer>>,
+    /// Finds the answer in a reply that is held to the form.
+    answering: Option<Answering>,
     /// The text that grows, and whether it is reasoning.
     pieces: Pieces,
     reasons: bool,
@@ -44,12 +47,14 @@ impl<'r> Shown<'r> {
         watch: &'r Watch<'r>,
         live: bool,
         offer: Option<Arc<Offer>>,
+        answering: Option<Answering>,
         pieces: Pieces,
     ) -> Self {
         Self {
             watch,
             live,
             offer,
+            answering,
             pieces,
             reasons: false,
         }
@@ -79,7 +84,10 @@ impl DeltaSink for Shown<'_> {
     fn delta(&mut self, delta: Delta) {
         let (text, reasons) = match delta {
             Delta::Text { .. } if !self.live => return,
-            Delta::Text { text } => (text, false),
+            Delta::Text { text } => match &mut self.answering {
+                Some(answering) => (answering.push(&text), false),
+                None => (text, false),
+            },
             Delta::Reasoning { text } => (text, true),
             Delta::CallStarted { index, name } => {
                 self.show_rest();

@@ -1,7 +1,7 @@
 //! The file as it grows: its length, its digest so far, where it came from, and the lock that makes it one process's own.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -237,25 +237,15 @@ impl Drop for Part<'_> {
     }
 }
 
-/// Reads a file to its end and returns its digest and its length.
+/// Reads a file to its end and returns its digest so far and its length.
 fn hash(file: &mut File) -> io::Result<(Sha256, u64)> {
-    let (mut hasher, mut length) = (Sha256::new(), 0);
+    let mut hasher = Sha256::new();
     // A device may have no end.
-    if !file.metadata()?.is_file() {
-        return Ok((hasher, 0));
-    }
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok((hasher, length)),
-            Ok(count) => {
-                hasher.update(&piece[..count]);
-                length += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let length = match file.metadata()?.is_file() {
+        true => digest::feed(&mut hasher, file)?,
+        false => 0,
+    };
+    Ok((hasher, length))
 }
 
 async fn blocking<T: Send + 'static>(

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Fault, FaultCode, Found, FoundCall, find, no_answer, render};
+use super::{Answering, Fault, FaultCode, Found, FoundCall, find, no_answer, render};
 use crate::dialect::Dialect;
-use crate::message::StopReason;
+use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
 use crate::schema::json::Json;
 use crate::schema::reader;
@@ -70,6 +70,12 @@ pub fn system(system: &str, tools: &Toolset) -> String {
     render::system(system, render::FORM_RULES, tools)
 }
 
+/// Returns the conversation as plain text messages for such a model: what it said is in the form, the rest as
+/// [`messages`](super::messages) has it.
+pub fn messages(messages: &[Message]) -> Vec<Message> {
+    render::messages(messages, render::Said::Formed)
+}
+
 /// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
 /// says nothing shows nothing, and counts as if it were.
 pub fn is_begun(reply: &str, stop: &StopReason) -> bool {
@@ -97,7 +103,7 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
     let Ok(mut object) = object else {
         if *stop == StopReason::Length
-            && let Some(text) = cut_answer(reply)
+            && let Some(text) = answer_of(reply)
         {
             return Found {
                 text,
@@ -136,17 +142,10 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
     }
 }
 
-/// Returns what there is of an answer that the output limit cut; `None` when nothing is said yet.
-fn cut_answer(reply: &str) -> Option<String> {
-    let rest = reply.trim_start().strip_prefix('{')?.trim_start();
-    let rest = rest.strip_prefix("\"answer\"")?.trim_start();
-    let written = rest.strip_prefix(':')?.trim_start();
-    // An escape may be cut too; the longest is a pair of six characters each.
-    (0..12).find_map(|less| {
-        let written = written.get(..written.len().checked_sub(less)?)?;
-        let text: String = serde_json::from_str(&format!("{written}\"")).ok()?;
-        Some(text).filter(|text| !text.trim().is_empty())
-    })
+/// Returns what a reply has of an answer in the form, whole or cut; `None` when it is none, or nothing is said yet.
+pub(crate) fn answer_of(reply: &str) -> Option<String> {
+    let text = Answering::default().push(reply);
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 fn faulty(fault: Fault) -> Found {
@@ -276,6 +275,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::{ContentBlock, Role, ToolCall, text_of};
     use crate::tool::{Spec, Tool, ToolOutput};
 
     fn tools(tools: &[(&'static str, Value)]) -> Toolset {
@@ -409,6 +409,33 @@ mod tests {
             assert!(!stop(free) && !length(free), "{free}");
         }
         assert!(!stop(r#"{"answer": "a"} That is all."#));
+    }
+
+    #[test]
+    fn what_the_model_said_is_shown_to_it_in_the_form() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "add".into(),
+            arguments: r#"{"a":1}"#.into(),
+        };
+        let said = [
+            Message::user("Add."),
+            Message {
+                role: Role::Assistant,
+                content: vec![ContentBlock::text("Well."), ContentBlock::ToolCall(call)],
+            },
+            Message {
+                role: Role::Assistant,
+                content: vec![ContentBlock::text("It is \"1\".")],
+            },
+        ];
+        let texts: Vec<_> = messages(&said[..2])
+            .iter()
+            .chain(&messages(&said[2..]))
+            .map(|message| text_of(&message.content))
+            .collect();
+        let call = "Well.\n{\"name\": \"add\", \"arguments\": {\"a\":1}}";
+        assert_eq!(texts, ["Add.", call, r#"{"answer": "It is \"1\"."}"#]);
     }
 
     #[test]

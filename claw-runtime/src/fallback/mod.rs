@@ -8,6 +8,7 @@
 //! reasoning never run, a value that was cut is never closed, and a tool is never guessed. What is missed costs one more
 //! round; what is wrongly run may do harm.
 
+mod answering;
 pub mod constrained;
 mod fault;
 mod marker;
@@ -27,6 +28,7 @@ mod tests;
 
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
+pub use answering::Answering;
 
 /// Texts that end a reply: a model must not invent a tool's answer.
 pub const STOP: &[&str] = &["<tool_response>"];
@@ -92,7 +94,7 @@ pub fn system(system: &str, tools: &Toolset) -> String {
 /// Reasoning and opaque blocks are left out, images stay blocks, neighbours of one role become one message. What whole
 /// rounds are rendered to does not depend on what follows them.
 pub fn messages(messages: &[Message]) -> Vec<Message> {
-    render::messages(messages)
+    render::messages(messages, render::Said::Tagged)
 }
 
 /// Finds the calls in a finished reply. Time is linear in its length.

@@ -56,7 +56,16 @@ pub(super) fn system(system: &str, rules: &str, tools: &Toolset) -> String {
     out
 }
 
-pub(super) fn messages(messages: &[Message]) -> Vec<Message> {
+/// How what the model said is shown to it again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Calls between tags, answers as they are.
+    Tagged,
+    /// As the objects of the form that the model is held to.
+    Formed,
+}
+
+pub(super) fn messages(messages: &[Message], said: Said) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();
     for message in messages {
         let role = match message.role {
@@ -65,7 +74,14 @@ pub(super) fn messages(messages: &[Message]) -> Vec<Message> {
         };
         let mut content = Vec::new();
         for block in &message.content {
-            render(block, &mut content);
+            render(block, said, &mut content);
+        }
+        if said == Said::Formed && role == Role::Assistant && message.calls().next().is_none() {
+            for block in &mut content {
+                if let ContentBlock::Text { text } = block {
+                    *text = format!("{{\"answer\": {}}}", quoted(text));
+                }
+            }
         }
         if content.is_empty() {
             continue;
@@ -82,12 +98,12 @@ pub(super) fn messages(messages: &[Message]) -> Vec<Message> {
     out
 }
 
-fn render(block: &ContentBlock, out: &mut Vec<ContentBlock>) {
+fn render(block: &ContentBlock, said: Said, out: &mut Vec<ContentBlock>) {
     match block {
         ContentBlock::Reasoning { .. } | ContentBlock::Opaque { .. } => {}
         ContentBlock::Text { text } if text.is_empty() => {}
         ContentBlock::Text { .. } | ContentBlock::Image(_) => add(block.clone(), out, ""),
-        ContentBlock::ToolCall(call) => add(ContentBlock::text(call_text(call)), out, "\n"),
+        ContentBlock::ToolCall(call) => add(ContentBlock::text(call_text(call, said)), out, "\n"),
         ContentBlock::ToolResult(result) => {
             for block in result_blocks(result) {
                 add(block, out, "\n");
@@ -114,7 +130,7 @@ fn link(uri: &str, description: &str) -> String {
     format!("[{description}]({uri})")
 }
 
-fn call_text(call: &ToolCall) -> String {
+fn call_text(call: &ToolCall, said: Said) -> String {
     let text = call.arguments.trim();
     let arguments = match serde_json::from_str::<&RawValue>(text) {
         Ok(raw) => raw.get().to_owned(),
@@ -122,10 +138,12 @@ fn call_text(call: &ToolCall) -> String {
         // Not JSON, as it came from a model: shown for what it was, as a string.
         Err(_) => quoted(text),
     };
-    format!(
-        "<tool_call>{{\"name\": {}, \"arguments\": {arguments}}}</tool_call>",
-        quoted(&call.name)
-    )
+    let name = quoted(&call.name);
+    let call = format!("{{\"name\": {name}, \"arguments\": {arguments}}}");
+    match said {
+        Said::Tagged => format!("<tool_call>{call}</tool_call>"),
+        Said::Formed => call,
+    }
 }
 
 fn result_blocks(result: &ToolResult) -> Vec<ContentBlock> {

@@ -226,6 +226,7 @@ pub const PRESETS: &[Preset] = &[
         "http://127.0.0.1:8080/v1",
         Quirks {
             prompt_progress: true,
+            props: true,
             replay: Replay::WhereGiven,
             ..speaking("llamacpp")
         },

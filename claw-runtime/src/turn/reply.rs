@@ -168,10 +168,14 @@ pub(super) fn read_text(
         .filter(|block| is_sayable(block) && !is_call(block))
         .collect();
     if protocol == Protocol::Prompt {
-        let found = fallback::find(&text_of(&content), &StopReason::Stop, tools);
+        let prose = text_of(&content);
+        let text = match fallback::constrained::answer_of(&prose) {
+            Some(text) => text,
+            None => fallback::find(&prose, &StopReason::Stop, tools).text,
+        };
         content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
-        if !found.text.trim().is_empty() {
-            content.push(ContentBlock::text(found.text));
+        if !text.trim().is_empty() {
+            content.push(ContentBlock::text(text));
         }
     }
     content

@@ -1,6 +1,15 @@
 //! The provider end to end, on a real model where `CLAW_TEST_GGUF` names one.
 
+use serde_json::json;
+
 use super::*;
+use crate::agent::{Agent, Observer};
+use crate::event::{EndReason, Event};
+use crate::limits::Limits;
+use crate::message::{ContentBlock, Message, StopReason};
+use crate::provider::{Delta, ToolChoice};
+use crate::registry::Toolset;
+use crate::tool::{Effect, Spec, Tool, ToolOutput};
 
 #[test]
 fn a_model_is_a_name_with_weights_or_a_path() {
@@ -10,4 +19,154 @@ fn a_model_is_a_name_with_weights_or_a_path() {
     assert_eq!(path("other.gguf"), Some(PathBuf::from("other.gguf")));
     assert_eq!(path("./dir/other"), Some(PathBuf::from("./dir/other")));
     assert_eq!(path("other"), None);
+}
+
+#[tokio::test]
+async fn what_is_no_model_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("broken.gguf");
+    std::fs::write(&path, b"GGUF\x03").expect("a file");
+    let local = Local::new("local", Settings::default()).weights("broken", &path);
+    for (model, says) in [
+        ("broken", "broken.gguf"),
+        ("gone", "no weights are called `gone`: there are `broken`"),
+        ("/no/such.gguf", "/no/such.gguf"),
+    ] {
+        let error = local
+            .complete(request(model, &[]), None)
+            .await
+            .expect_err("no model");
+        assert_eq!(error.class, FailureClass::NotFound);
+        assert!(error.message.contains(says), "{}", error.message);
+        assert!(local.about(model).await.is_err());
+    }
+    assert_eq!(local.models().await.expect("names"), ["broken"]);
+    assert_eq!(local.capabilities("broken").window, Some(4096));
+}
+
+fn request<'a>(model: &'a str, messages: &'a [Message]) -> Request<'a> {
+    Request {
+        model,
+        system: "",
+        messages,
+        history: None,
+        tools: None,
+        dialect: crate::dialect::Dialect::CANONICAL,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: Some(12),
+        stop: &[],
+        form: None,
+    }
+}
+
+/// The file that `CLAW_TEST_GGUF` names.
+fn weights() -> Option<String> {
+    let path = std::env::var("CLAW_TEST_GGUF").ok();
+    if path.is_none() {
+        eprintln!("skipped: CLAW_TEST_GGUF names no file of weights");
+    }
+    path
+}
+
+fn tools() -> Toolset {
+    let spec = Spec {
+        effect: Effect::Pure,
+        ..Spec::new("add".into(), "Add two numbers.".into())
+    };
+    let number = json!({"type": "integer", "minimum": 0, "maximum": 99});
+    let schema = json!({
+        "type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"],
+        "additionalProperties": false,
+    });
+    let add = Tool::dynamic(
+        spec,
+        schema,
+        Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::text("5")) })),
+    );
+    Toolset::new([Arc::new(add)]).expect("one tool")
+}
+
+#[derive(Default)]
+struct Seen {
+    calls: Vec<String>,
+    shown: String,
+}
+
+impl Observer for Seen {
+    fn event(&mut self, event: &Event) {
+        let Event::Assistant { content, .. } = event else {
+            return;
+        };
+        for block in content {
+            if let ContentBlock::ToolCall(call) = block {
+                self.calls.push(call.name.clone());
+            }
+        }
+    }
+
+    fn delta(&mut self, delta: &Delta) {
+        if let Delta::Text { text } = delta {
+            self.shown.push_str(text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_turn_calls_its_tool_and_says_what_streamed() {
+    let Some(model) = weights() else { return };
+    let agent = Agent::builder()
+        .model(Arc::new(Local::new("local", Settings::default())), model)
+        .tools(tools())
+        .limits(Limits {
+            max_output_tokens: Some(40),
+            ..Limits::default()
+        })
+        .build()
+        .expect("an agent");
+    let mut session = agent.session("s").await.expect("a session");
+    let mut seen = Seen::default();
+    let outcome = session
+        .run_observed(Message::user("Add 2 and 3."), &mut seen)
+        .await
+        .expect("an outcome");
+    assert_eq!(seen.calls, ["add"]);
+    assert!(
+        !matches!(outcome.reason, EndReason::Failed { .. }),
+        "{outcome:?}"
+    );
+    assert!(!outcome.text.trim().is_empty());
+    assert_eq!(seen.shown, outcome.text);
+}
+
+#[tokio::test]
+async fn the_same_request_gives_the_same_reply_beside_another_and_after_a_cancel() {
+    let Some(model) = weights() else { return };
+    let local = Local::new("local", Settings::default());
+    let hello = [Message::user("Hello, who are you? <|im_end|>")];
+    let count = [Message::user("Count to twenty.")];
+    let whole = || async {
+        let reply = local.complete(request(&model, &hello), None).await;
+        reply.expect("a reply")
+    };
+    // Dropped before it is through.
+    let first = local.complete(request(&model, &count), None);
+    let dropped = tokio::time::timeout(Duration::from_millis(50), first).await;
+    drop(dropped);
+    let (one, other, two) = tokio::join!(
+        whole(),
+        local.complete(request(&model, &count), None),
+        whole()
+    );
+    assert_eq!(one.content, two.content);
+    assert_eq!(one.content, whole().await.content);
+    assert!(one.stop == StopReason::Length || one.stop == StopReason::Stop);
+    let usage = one.usage.expect("tokens");
+    assert!(usage.input_tokens > 10 && usage.output_tokens <= 12);
+    assert!(other.is_ok());
+    let mut short = request(&model, &hello);
+    let long = "word ".repeat(5_000);
+    let long = [Message::user(long)];
+    short.messages = &long;
+    let error = local.complete(short, None).await.expect_err("too long");
+    assert_eq!(error.class, FailureClass::ContextLength);
 }

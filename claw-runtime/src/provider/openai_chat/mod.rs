@@ -7,6 +7,8 @@ mod chunk;
 #[cfg(feature = "http")]
 mod encode;
 #[cfg(feature = "http")]
+mod props;
+#[cfg(feature = "http")]
 mod service;
 
 #[cfg(feature = "http")]
@@ -42,6 +44,9 @@ pub struct Quirks {
     pub ask_parallel: bool,
     /// Whether it tells on `return_progress` how much of a long prompt it has read (llama.cpp).
     pub prompt_progress: bool,
+    /// Whether it tells at `/props` what the chat template has room for (llama.cpp, which drops tools without a word where
+    /// that has none).
+    pub props: bool,
     /// The name of the [dialect](crate::dialect) its tools are lowered to.
     pub dialect: &'static str,
 }
@@ -57,6 +62,7 @@ impl Quirks {
         stop: true,
         ask_parallel: false,
         prompt_progress: false,
+        props: false,
         dialect: "openai",
     };
 }

@@ -1,15 +1,22 @@
 //! The provider itself: address, key, options; one request, one answer.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use futures_util::future::BoxFuture;
 use reqwest::Url;
 use reqwest::header::AUTHORIZATION;
 use secrecy::SecretString;
+use serde_json::Value;
 
 use super::encode::{Peer, encode, model_ids};
+use super::props::Props;
 use super::{Quirks, decoder};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
-use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::provider::{
+    Capabilities, DeltaSink, FailureClass, Provider, ProviderError, Reply, Request,
+};
 use crate::secret::Secrets;
 
 /// A service that speaks OpenAI chat completions.
@@ -28,6 +35,8 @@ pub struct OpenAiChat {
     endpoint: Endpoint,
     completions: Url,
     quirks: Quirks,
+    /// What a llama.cpp server told of its models.
+    told: Mutex<HashMap<String, Props>>,
 }
 
 impl OpenAiChat {
@@ -55,6 +64,7 @@ impl OpenAiChat {
             completions: endpoint.below("chat/completions"),
             endpoint: endpoint.key_in(AUTHORIZATION, "Bearer ")?,
             quirks: Quirks::COMMON,
+            told: Mutex::default(),
         })
     }
 
@@ -89,6 +99,42 @@ impl OpenAiChat {
     }
 }
 
+impl OpenAiChat {
+    /// Asks a llama.cpp server about `model`, once; `None` where it does not tell.
+    async fn props(&self, model: &str) -> Result<Option<Props>, ProviderError> {
+        // Nothing is half done when a panic passes here.
+        let known = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(model).copied();
+        if found.is_some() || !self.quirks.props {
+            return Ok(found);
+        }
+        let mut url = self.endpoint.below("props");
+        let path = url.path().to_owned();
+        // It stands beside the common routes, not below them.
+        url.set_path(&path.replace("/v1/props", "/props"));
+        url.query_pairs_mut().append_pair("model", model);
+        let decode = |head| decoder(&self.endpoint.name, model, head);
+        let read = |document: &Value| Some(Props::read(document));
+        let props = self.endpoint.get(url, "properties", decode, read).await?;
+        if let Some(props) = props {
+            known().insert(model.to_owned(), props);
+        }
+        Ok(props)
+    }
+
+    /// Fails where tools would be dropped without a word.
+    async fn has_room_for_tools(&self, model: &str) -> Result<(), ProviderError> {
+        match self.props(model).await {
+            Ok(Some(props)) if !props.takes_tools => {
+                let message = "the chat template of this model has no place for tools, says the server at `/props`";
+                Err(ProviderError::new(FailureClass::ToolsUnsupported, message))
+            }
+            // What is wrong with the server shows in the request itself.
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Provider for OpenAiChat {
     fn name(&self) -> &str {
         &self.endpoint.name
@@ -116,7 +162,25 @@ impl Provider for OpenAiChat {
         request: Request<'_>,
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
-        Box::pin(self.attempt(&request, sink))
+        let offers_tools = request.tools.is_some_and(|tools| !tools.is_empty());
+        let model = request.model.to_owned();
+        let attempt = self.attempt(&request, sink);
+        Box::pin(async move {
+            if offers_tools && self.quirks.props {
+                self.has_room_for_tools(&model).await?;
+            }
+            attempt.await
+        })
+    }
+
+    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Capabilities, ProviderError>> {
+        Box::pin(async move {
+            let usual = self.endpoint.capabilities(model);
+            let Some(props) = self.props(model).await? else {
+                return Ok(usual);
+            };
+            Ok(self.endpoint.declared_over(model, props.apply(usual)))
+        })
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
