@@ -461,6 +461,49 @@ async fn a_model_that_cannot_call_chats_or_is_refused() {
 }
 
 #[tokio::test]
+async fn a_model_that_refuses_tools_and_knows_no_prose_chats_or_is_passed_over() {
+    let refuses = |then: &str| {
+        Arc::new(
+            Scripted::new([
+                fails(FailureClass::ToolsUnsupported),
+                says(then),
+                says(then),
+            ])
+            .declare(Capabilities {
+                prompt_tools: false,
+                ..Capabilities::FULL
+            }),
+        )
+    };
+    let tools = || Toolset::new([weather()]).unwrap();
+    let model = refuses("Hi.");
+    let agent = Agent::builder().model(model.clone(), "m").tools(tools());
+    let agent = agent.build().unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(session.run("hi").await.unwrap().text, "Hi.");
+    }
+    let sent = model.requests();
+    let offered: Vec<bool> = sent.iter().map(|it| it.tools.is_some()).collect();
+    assert_eq!(offered, [true, false, false], "learnt once");
+    assert!(!sent[1].system.contains("weather"));
+
+    let model = refuses("never said");
+    let able = Scripted::new([says("Hi from the next.")]).declare(Capabilities::FULL);
+    let agent = Agent::builder()
+        .model(model.clone(), "small")
+        .model(Arc::new(able), "large")
+        .tools(tools())
+        .must_call();
+    let agent = agent.build().unwrap();
+    let outcome = agent.session("s").await.unwrap().run("hi").await.unwrap();
+    assert_eq!(outcome.text, "Hi from the next.");
+    assert_eq!(model.requests().len(), 1);
+    let chat = agent.with_protocol(Some(Protocol::Chat));
+    assert!(chat.session("t").await.is_err());
+}
+
+#[tokio::test]
 async fn a_model_without_native_tools_calls_in_prose() {
     let call =
         "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";

@@ -192,11 +192,13 @@ impl Report {
 
 fn protocol(setup: &Setup, choice: &Choice) -> String {
     let Some(protocol) = choice.protocol else {
-        let native = choice.provider.capabilities(&choice.name).native_tools;
+        let capabilities = choice.provider.capabilities(&choice.name);
         return if setup.tools.is_empty() {
             "chat: there are no tools to offer"
-        } else if native {
+        } else if capabilities.native_tools {
             "native: the model is declared to take tool definitions"
+        } else if !capabilities.prompt_tools {
+            "chat: the model is declared to call no tools, so it only talks"
         } else {
             "prompt: the model is declared to take none, so calls travel as text"
         }

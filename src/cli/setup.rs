@@ -10,8 +10,9 @@ use claw_runtime::limits::Limits;
 use claw_runtime::message::Message;
 use claw_runtime::nearest::nearest;
 use claw_runtime::policy::Policy;
+use claw_runtime::provider::Protocol;
 use claw_runtime::registry::Toolset;
-use claw_runtime::session::SessionStore;
+use claw_runtime::session::{SessionStore, View};
 use claw_runtime::tool::{StateMap, Tool, Workspace};
 
 use super::args::Args;
@@ -140,6 +141,10 @@ impl Setup {
                 budget: budget.day(),
             });
         }
+        if self.config.must_call.unwrap_or(false) {
+            builder = builder.must_call();
+        }
+        let label = model.label();
         let agent = builder
             .turn_budget(budget.turn())
             .session_budget(budget.session())
@@ -154,7 +159,15 @@ impl Setup {
             .workspace(Arc::new(workspace))
             .secrets(secrets::known().clone())
             .build()?;
-        Ok(agent.with_protocol(model.protocol))
+        let agent = agent.with_protocol(model.protocol);
+        let targets = agent.targets(&View::default());
+        let only_talks = targets
+            .first()
+            .is_some_and(|it| it.protocol == Protocol::Chat);
+        if only_talks && model.protocol.is_none() {
+            warn(&format!("`{label}` can call no tools, so it only talks"));
+        }
+        Ok(agent)
     }
 
     /// Returns the message that carries `text`, stamped unless the settings say otherwise.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use claw_runtime::agent::{Observer, Session};
-use claw_runtime::event::{EndReason, Event, GuardVerdict, Purpose, Status, TurnOutcome};
+use claw_runtime::event::{EndReason, Event, Fact, GuardVerdict, Purpose, Status, TurnOutcome};
 use claw_runtime::message::{ContentBlock, text_of};
 use claw_runtime::provider::Delta;
 use claw_runtime::registry::Toolset;
@@ -201,6 +201,17 @@ impl Observer for Show<'_> {
             Event::Blocked { .. } => self.screen.note(ASK, "? a question is open"),
             Event::Resumed { takeover: 0 } => {}
             Event::Resumed { .. } => self.screen.note(ASK, "! an interrupted turn goes on"),
+            Event::Learnt {
+                provider,
+                model,
+                fact: Fact::NoNativeTools,
+            } => self.screen.note(
+                ASK,
+                &text::line(
+                    &format!("! `{provider}:{model}` takes no tool definitions; it is asked without them from now on"),
+                    FAILURE,
+                ),
+            ),
             Event::CancelRequested => self.screen.note(ASK, "! cancelled"),
             _ => {}
         }

@@ -98,6 +98,7 @@ const ROOT: &[(&str, Form)] = &[
     ("stamp", Form::Value),
     ("discover", Form::Value),
     ("protocol", Form::Value),
+    ("must_call", Form::Value),
     ("providers", Form::Each(PROVIDER)),
     ("policy", Form::Table(POLICY)),
     ("limits", Form::Limits),

@@ -51,6 +51,7 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("CLAW_STAMP", &["stamp"]),
     ("CLAW_DISCOVER", &["discover"]),
     ("CLAW_PROTOCOL", &["protocol"]),
+    ("CLAW_MUST_CALL", &["must_call"]),
     ("CLAW_PROFILE", &["policy", "profile"]),
     ("CLAW_SESSIONS_STORE", &["sessions", "store"]),
     ("CLAW_SESSIONS_FILE", &["sessions", "file"]),
@@ -318,7 +319,7 @@ fn environment(env: &[(String, String)]) -> Vec<(String, Vec<&'static str>, Valu
                 ("budget", ..) => text
                     .parse()
                     .map_or_else(|_| Value::String(text.clone()), Value::Float),
-                ("stamp" | "discover", _, Ok(truth)) => Value::Boolean(truth),
+                ("stamp" | "discover" | "must_call", _, Ok(truth)) => Value::Boolean(truth),
                 _ => Value::String(text.clone()),
             };
             Some((name, path, value))

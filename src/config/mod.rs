@@ -58,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) discover: Option<bool>,
     /// How tool calls travel, whatever the provider's own setting.
     pub(crate) protocol: Option<Protocol>,
+    /// Whether models are refused that can call no tools.
+    pub(crate) must_call: Option<bool>,
     /// Services by name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// What may run.

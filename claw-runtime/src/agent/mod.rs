@@ -241,11 +241,12 @@ impl Agent {
         }
     }
 
-    /// Refuses a model that can call neither natively nor by prompt, where the agent must call.
+    /// Refuses a model that can call neither natively nor by prompt, or is not let, where the agent must call.
     fn check_calls(&self) -> Result<(), AgentError> {
         let cannot = |model: &&Model| {
             let capabilities = model.provider.capabilities(&model.name);
-            !capabilities.native_tools && !capabilities.prompt_tools
+            self.inner.protocol == Some(Protocol::Chat)
+                || (!capabilities.native_tools && !capabilities.prompt_tools)
         };
         match self.inner.models.iter().find(cannot) {
             Some(model) if self.inner.must_call => Err(AgentError::CannotCall {
@@ -279,15 +280,15 @@ impl Agent {
         inner
             .models
             .iter()
-            .map(|Model { provider, name }| {
+            .map(|model| {
+                let Model { provider, name } = model;
                 let learnt = view.has_learnt(provider.name(), name, &Fact::NoNativeTools);
                 let capabilities = provider.capabilities(name);
                 let fitting = if (capabilities.native_tools && !learnt) || inner.tools.is_empty() {
                     Protocol::Native
-                } else if capabilities.prompt_tools {
-                    Protocol::Prompt
                 } else {
-                    Protocol::Chat
+                    // One that must call and cannot refuses again, and the next one is asked.
+                    inner.otherwise(model).unwrap_or(Protocol::Native)
                 };
                 Arc::new(Target {
                     provider: provider.name().to_owned(),
@@ -305,6 +306,15 @@ impl Agent {
 }
 
 impl Inner {
+    /// Returns how a model is asked that takes no tool definitions; `None` where the agent does not take it then.
+    fn otherwise(&self, model: &Model) -> Option<Protocol> {
+        let prompted = model.provider.capabilities(&model.name).prompt_tools;
+        match prompted {
+            true => Some(Protocol::Prompt),
+            false => (!self.must_call).then_some(Protocol::Chat),
+        }
+    }
+
     /// Returns when a model is held to a form, where it can be.
     fn constrain(&self, model: &Model) -> Constrain {
         let declared = model.provider.capabilities(&model.name).constrain;

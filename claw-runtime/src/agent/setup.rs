@@ -62,6 +62,7 @@ impl Agent {
             limits: inner.limits.clone(),
             coerce: inner.coerce,
             targets: self.targets(view),
+            otherwise: inner.models.iter().map(|it| inner.otherwise(it)).collect(),
             allowance: self.allowance(view),
             room: self.rooms(view),
             constrain: self.constrains(view),

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::message::{ContentBlock, Image, ToolResult};
+use super::prefix::Buffer;
+use crate::dialect::{Dialect, Offer};
+use crate::message::{ContentBlock, Image, ToolCall, ToolResult};
 
 /// Returns content as one text, borrowed where it is one block.
 pub(crate) fn text_of(content: &[ContentBlock], takes_images: bool) -> Cow<'_, str> {
@@ -61,11 +63,78 @@ pub(crate) fn with_mark<'r>(result: &ToolResult, mut text: Cow<'r, str>) -> Cow<
 
 /// Tells whether a call's arguments are one JSON object that every service can read: half a character is JSON by the
 /// letter, and refused by most.
-pub(crate) fn is_object(arguments: &str) -> bool {
+fn is_object(arguments: &str) -> bool {
     let may_be_half = arguments.contains("\\ud") || arguments.contains("\\uD");
     arguments.trim_start().starts_with('{')
         && serde_json::from_str::<&RawValue>(arguments).is_ok()
         && (!may_be_half || serde_json::from_str::<serde_json::Value>(arguments).is_ok())
+}
+
+/// Returns name and arguments of an earlier call as the model wrote them. They are one JSON object always: services parse
+/// the arguments of old calls, and refuse the conversation for bad ones.
+pub(crate) fn wire_call<'c>(
+    offer: Option<&'c Offer>,
+    dialect: &Dialect,
+    call: &'c ToolCall,
+) -> (Cow<'c, str>, Cow<'c, str>) {
+    let (name, arguments) = match offer {
+        Some(offer) => offer.encode(call),
+        None => {
+            let name = dialect.tool_names.wire(&call.name);
+            (name, call.arguments.as_str().into())
+        }
+    };
+    if is_object(&arguments) {
+        return (name, arguments);
+    }
+    let unreadable = serde_json::json!({ "unreadable_arguments": call.arguments });
+    (name, unreadable.to_string().into())
+}
+
+/// Returns the name of a tool as the model knows it.
+pub(crate) fn wire_name<'n>(
+    offer: Option<&'n Offer>,
+    dialect: &Dialect,
+    name: &'n str,
+) -> Cow<'n, str> {
+    match offer {
+        Some(offer) => offer.wire(name),
+        None => dialect.tool_names.wire(name),
+    }
+}
+
+/// Writes the list of tools in the form of chat completions, if there are any, behind a comma.
+pub(crate) fn write_functions(out: &mut Buffer, offer: &Offer) {
+    for (at, offered) in offer.iter().enumerate() {
+        out.raw(if at == 0 { ",\"tools\":[" } else { "," });
+        out.raw("{\"type\":\"function\",\"function\":{\"name\":");
+        out.string(&offered.name);
+        out.raw(",\"description\":");
+        out.string(&offered.tool.spec().description);
+        if offered.strict {
+            out.raw(",\"strict\":true");
+        }
+        out.raw(",\"parameters\":");
+        out.raw(&offered.lowered.schema);
+        out.raw("}}");
+    }
+    if offer.iter().len() > 0 {
+        out.raw("]");
+    }
+}
+
+/// Returns the images of results as content of a user message, where a result is text on the wire; empty without any.
+pub(crate) fn images_of_results(content: &[ContentBlock]) -> Vec<ContentBlock> {
+    let results = content.iter().filter_map(|block| match block {
+        ContentBlock::ToolResult(result) => Some(&result.content),
+        _ => None,
+    });
+    let is_image = |block: &&ContentBlock| matches!(block, ContentBlock::Image(_));
+    let mut images: Vec<_> = results.flatten().filter(is_image).cloned().collect();
+    if !images.is_empty() {
+        images.insert(0, ContentBlock::text("Images of the tool results above:"));
+    }
+    images
 }
 
 /// Returns the media type and the base64 text of an image that comes by value, also in a `data:` address.

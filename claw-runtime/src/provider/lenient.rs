@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{self, SeqAccess, Visitor};
+use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -93,15 +93,120 @@ pub(crate) fn document(json: &str) -> Option<Value> {
     serde_json::from_str(json).ok()
 }
 
-/// Returns the first count found at `paths` (JSON pointers through objects, without escapes).
+/// A count where a document has one: absent where something else stands there.
 ///
 /// A count beyond 2^40 is no count; sums over a session stay far from overflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) Option<u64>);
+
+impl Count {
+    fn of(number: f64) -> Self {
+        Self((number >= 0.0).then_some((number as u64).min(1 << 40)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a count or anything else")
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Count, E> {
+                Ok(Count(Some(number.min(1 << 40))))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Count, E> {
+                Ok(Count::default())
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Count, E> {
+                Ok(Count::of(number))
+            }
+
+            fn visit_unit<E>(self) -> Result<Count, E> {
+                Ok(Count::default())
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Count, E> {
+                Ok(Count::default())
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Count, E> {
+                Ok(Count::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Count, A::Error> {
+                IgnoredAny.visit_seq(list).map(|_| Count::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Count, A::Error> {
+                IgnoredAny.visit_map(object).map(|_| Count::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Returns the first count found at `paths` (JSON pointers through objects, without escapes).
+///
+/// See [`Count`].
 pub(crate) fn count(value: &Value, paths: &[&str]) -> Option<u64> {
     paths.iter().find_map(|path| {
         // None of our paths has an escape, and looking for them is most of what `Value::pointer` costs.
         let mut names = path.split('/').skip(1);
         let count = names.try_fold(value, |value, name| value.get(name))?;
-        let count = count.as_f64()?;
-        (count >= 0.0).then_some((count as u64).min(1 << 40))
+        Count::of(count.as_f64()?).0
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_read_the_same_with_and_without_a_tree() {
+        for (json, read) in [
+            ("7", Some(7)),
+            ("7.9", Some(7)),
+            ("-0.0", Some(0)),
+            ("-1", None),
+            ("-1.5", None),
+            ("1e300", Some(1 << 40)),
+            ("18446744073709551615", Some(1 << 40)),
+            ("\"7\"", None),
+            ("null", None),
+            ("true", None),
+            ("[7]", None),
+            ("{\"n\":7}", None),
+        ] {
+            let whole = format!("{{\"a\":{{\"n\":{json}}}}}");
+            let tree: Value = serde_json::from_str(&whole).unwrap();
+            assert_eq!(count(&tree, &["/b/n", "/a/n"]), read, "{json}");
+            assert_eq!(
+                serde_json::from_str::<Count>(json).unwrap().0,
+                read,
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn text_is_read_with_and_without_escapes() {
+        for (json, read) in [
+            ("\"\"", ""),
+            ("\"plain\"", "plain"),
+            (r#""a\"b\n""#, "a\"b\n"),
+            (r#""\"""#, "\""),
+            ("12", "12"),
+            ("null", ""),
+            ("[1]", ""),
+        ] {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            assert_eq!(text(Some(raw)), read, "{json}");
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod draft;
 #[cfg(feature = "http")]
 mod endpoint;
 mod failure;
+mod function;
 pub mod gemini;
 mod history;
 #[cfg(feature = "http")]
@@ -30,6 +31,8 @@ pub mod openai_responses;
 #[cfg(feature = "http")]
 mod prefix;
 pub mod presets;
+#[cfg(all(test, feature = "http"))]
+mod samples;
 pub mod scripted;
 mod sse;
 mod surrogates;

@@ -43,7 +43,7 @@ use crate::event::{Answer, EndReason, Event, Status, TurnOutcome};
 use crate::limits::Limits;
 use crate::message::{ContentBlock, Message, Usage};
 use crate::policy::Policy;
-use crate::provider::{Constrain, ProviderError, Reply, Target, ToolChoice};
+use crate::provider::{Constrain, Protocol, ProviderError, Reply, Target, ToolChoice};
 use crate::registry::Toolset;
 use crate::schema::Coerce;
 use crate::session::{Barrier, View};
@@ -62,6 +62,8 @@ pub struct Setup {
     pub coerce: Coerce,
     /// Whom to ask, in order; the next one is tried when one keeps failing.
     pub targets: Vec<Arc<Target>>,
+    /// How each of them is asked once it refuses tool definitions; the next one is asked where there is no way.
+    pub otherwise: Vec<Option<Protocol>>,
     /// What may be spent, and at what price.
     pub allowance: Allowance,
     /// The room each of them has; assumed where there is none.

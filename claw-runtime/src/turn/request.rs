@@ -384,7 +384,7 @@ impl Turn {
         match class {
             _ if no_form => self.ask_without_form(),
             FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native && !shown => {
-                self.learn_no_tools();
+                self.learn_no_tools(class, message);
             }
             FailureClass::SchemaRefused if !shown && self.learn_dialect() => {}
             FailureClass::MalformedCall => self.ask_again(ReAsk {
@@ -430,13 +430,16 @@ impl Turn {
         });
     }
 
-    /// Asks the same again in prose.
-    fn learn_no_tools(&mut self) {
-        let Some(target) = self.setup.targets.get_mut(self.target) else {
-            return;
-        };
-        Arc::make_mut(target).protocol = Protocol::Prompt;
+    /// Asks the same again without tool definitions, or another model where the agent takes none that cannot call.
+    fn learn_no_tools(&mut self, class: FailureClass, message: String) {
         self.learn(Fact::NoNativeTools);
+        let otherwise = self.setup.otherwise.get(self.target).copied().flatten();
+        let Some(protocol) = otherwise else {
+            return self.next_target(class, message);
+        };
+        if let Some(target) = self.setup.targets.get_mut(self.target) {
+            Arc::make_mut(target).protocol = protocol;
+        }
         self.request_anew();
     }
 

@@ -114,6 +114,7 @@ pub(crate) fn setup(world: &World) -> Setup {
                 })
             })
             .collect(),
+        otherwise: vec![Some(Protocol::Prompt); world.targets],
         allowance: world.allowance.clone(),
         room: vec![
             Room {

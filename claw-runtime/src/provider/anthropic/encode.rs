@@ -4,16 +4,15 @@
 //! request before, so that a service finds what it kept. Messages that may carry a mark are written anew each time;
 //! those before them are kept as bytes.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Options;
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
-use crate::provider::content::{image_data, is_object, result_text, text_of_block};
+use crate::provider::content::{image_data, result_text, text_of_block, wire_call};
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, Thinking, ToolChoice};
 
@@ -305,20 +304,10 @@ impl Body<'_> {
         self.id(&call.id);
         self.raw(",\"name\":");
         let offer = self.offer.clone();
-        let (name, arguments) = match &offer {
-            Some(offer) => offer.encode(call),
-            None => {
-                let name = self.request.dialect.tool_names.wire(&call.name);
-                (name, Cow::Borrowed(call.arguments.as_str()))
-            }
-        };
+        let (name, arguments) = wire_call(offer.as_deref(), self.request.dialect, call);
         self.string(&name);
         self.raw(",\"input\":");
-        if is_object(&arguments) {
-            self.raw(arguments.trim());
-        } else {
-            self.value(&json!({ "unreadable_arguments": call.arguments }));
-        }
+        self.raw(arguments.trim());
     }
 
     /// Writes an id of letters, digits, `_` and `-`; another service's may have more.

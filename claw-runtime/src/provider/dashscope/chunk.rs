@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 use super::Pieces;
 use crate::message::Usage;
 use crate::provider::DeltaSink;
-use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
-use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::function::{self, Call, Texts};
+use crate::provider::lenient::{count, few, text, value};
 use crate::provider::openai_chat::stop_reason;
 
 /// Reads the events of one answer.
@@ -56,24 +56,6 @@ struct Said<'a> {
     reasoning_content: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "few")]
     tool_calls: Option<Vec<Option<Call<'a>>>>,
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow, default)]
-    index: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
 }
 
 impl Format for Chunks {
@@ -129,32 +111,18 @@ impl Chunks {
         } else {
             self.answer(&content, draft, sink);
         }
-        let calls = said.tool_calls.unwrap_or_default();
-        let several = calls.len() > 1;
-        for (at, call) in calls.into_iter().enumerate() {
-            let Some(call) = call else { continue };
-            let id = text(call.id);
-            let index = number(call.index)
-                .or_else(|| (whole || (several && id.is_empty())).then_some(at as u64));
-            let (name, arguments) = call
-                .function
-                .map_or((None, None), |it| (it.name, it.arguments));
-            let (name, said) = (text(name), text(arguments));
-            let arguments = match arguments {
-                Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
-                _ if self.pieces == Pieces::All => Arguments::Whole(&said),
-                _ => Arguments::Text(&said),
-            };
+        if said
+            .tool_calls
+            .as_ref()
+            .is_some_and(|calls| !calls.is_empty())
+        {
             draft.advance();
-            let piece = CallPiece {
-                index,
-                id: &id,
-                name: &name,
-                arguments,
-            };
-            let calls = draft.assembler.call(piece, sink);
-            draft.bound_calls(calls);
         }
+        let texts = match self.pieces {
+            Pieces::All => Texts::Whole,
+            Pieces::New => Texts::Pieces,
+        };
+        function::take_all(said.tool_calls, whole, texts, draft, sink);
     }
 
     fn answer(&mut self, said: &str, draft: &mut Draft, sink: &mut dyn DeltaSink) {

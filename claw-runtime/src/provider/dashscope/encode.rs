@@ -3,7 +3,6 @@
 //! What stays the same from round to round stands in front: the model and the conversation. Tools and options follow it
 //! in `parameters`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,7 +10,9 @@ use bytes::Bytes;
 use super::Pieces;
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall};
-use crate::provider::content::{is_object, result_text, text_of, with_mark};
+use crate::provider::content::{
+    images_of_results, result_text, text_of, wire_call, with_mark, write_functions,
+};
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, Thinking, ToolChoice};
 
@@ -107,21 +108,7 @@ impl Body<'_> {
         let Some(offer) = self.offer.clone().filter(|offer| offer.iter().len() > 0) else {
             return;
         };
-        self.out.raw(",\"tools\":[");
-        for (at, offered) in offer.iter().enumerate() {
-            if at > 0 {
-                self.out.raw(",");
-            }
-            self.out
-                .raw("{\"type\":\"function\",\"function\":{\"name\":");
-            self.out.string(&offered.name);
-            self.out.raw(",\"description\":");
-            self.out.string(&offered.tool.spec().description);
-            self.out.raw(",\"parameters\":");
-            self.out.raw(&offered.lowered.schema);
-            self.out.raw("}}");
-        }
-        self.out.raw("]");
+        write_functions(&mut self.out, &offer);
         if self.peer.capabilities.parallel_calls {
             // Off unless asked for.
             self.out.raw(",\"parallel_tool_calls\":true");
@@ -215,27 +202,14 @@ impl Body<'_> {
         self.out
             .raw(",\"type\":\"function\",\"function\":{\"name\":");
         let offer = self.offer.clone();
-        let (name, arguments) = match &offer {
-            Some(offer) => offer.encode(call),
-            None => {
-                let name = self.request.dialect.tool_names.wire(&call.name);
-                (name, Cow::Borrowed(call.arguments.as_str()))
-            }
-        };
+        let (name, arguments) = wire_call(offer.as_deref(), self.request.dialect, call);
         self.out.string(&name);
         self.out.raw(",\"arguments\":");
-        if is_object(&arguments) {
-            self.out.string(&arguments);
-        } else {
-            // The service parses the arguments of old calls and refuses the conversation for a bad one.
-            let unreadable = serde_json::json!({ "unreadable_arguments": call.arguments });
-            self.out.string(&unreadable.to_string());
-        }
+        self.out.string(&arguments);
         self.out.raw("}}");
     }
 
     fn results(&mut self, content: &[ContentBlock]) {
-        let mut images = Vec::new();
         for block in content {
             let ContentBlock::ToolResult(result) = block else {
                 continue;
@@ -245,15 +219,9 @@ impl Body<'_> {
             self.out.raw(",\"tool_call_id\":");
             self.out.string(&result.call_id);
             self.out.raw("}");
-            let of_result = result.content.iter();
-            images.extend(
-                of_result
-                    .filter(|block| matches!(block, ContentBlock::Image(_)))
-                    .cloned(),
-            );
         }
+        let images = images_of_results(content);
         if !images.is_empty() && self.peer.capabilities.vision {
-            images.insert(0, ContentBlock::text("Images of the tool results above:"));
             self.user(&images);
         }
     }

@@ -1,6 +1,5 @@
 //! A [`Request`] to the JSON of a `generateContent` request.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use super::Options;
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
-use crate::provider::content::{image_data, is_object, result_text, text_of_block};
+use crate::provider::content::{image_data, result_text, text_of_block, wire_call, wire_name};
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, Thinking, ToolChoice};
 
@@ -303,21 +302,11 @@ impl Body<'_> {
         self.begin_part("{\"functionCall\":{");
         self.id(&call.id);
         let offer = self.offer.clone();
-        let (name, arguments) = match &offer {
-            Some(offer) => offer.encode(call),
-            None => {
-                let name = self.request.dialect.tool_names.wire(&call.name);
-                (name, Cow::Borrowed(call.arguments.as_str()))
-            }
-        };
+        let (name, arguments) = wire_call(offer.as_deref(), self.request.dialect, call);
         self.raw("\"name\":");
         self.string(&name);
         self.raw(",\"args\":");
-        if is_object(&arguments) {
-            self.raw(arguments.trim());
-        } else {
-            self.value(&json!({ "unreadable_arguments": call.arguments }));
-        }
+        self.raw(arguments.trim());
         self.raw("}");
     }
 
@@ -361,10 +350,7 @@ impl Body<'_> {
         self.begin_part("{\"functionResponse\":{");
         self.id(&result.call_id);
         let offer = self.offer.clone();
-        let name = match &offer {
-            Some(offer) => offer.wire(&result.name),
-            None => self.request.dialect.tool_names.wire(&result.name),
-        };
+        let name = wire_name(offer.as_deref(), self.request.dialect, &result.name);
         self.raw("\"name\":");
         self.string(&name);
         let field = if result.is_error { "error" } else { "output" };

@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 
 use crate::message::{StopReason, Usage};
 use crate::provider::DeltaSink;
-use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::{Format, Framing};
 use crate::provider::draft::Draft;
+use crate::provider::function::{self, Call, Texts};
 use crate::provider::lenient::{few, number, text};
 
 /// Reads the lines of one answer.
@@ -45,22 +45,6 @@ struct Said<'a> {
     tool_calls: Option<Vec<Option<Call<'a>>>>,
 }
 
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-}
-
 impl Format for Chunks {
     fn name(&self) -> &'static str {
         "an Ollama answer"
@@ -92,7 +76,11 @@ impl Format for Chunks {
             draft.reasoning(&text(said.thinking), sink);
             draft.text(&text(said.content), sink);
             for call in said.tool_calls.into_iter().flatten().flatten() {
-                self.call(call, draft, sink);
+                draft.advance();
+                let id = text(call.id);
+                let index = Some(self.calls);
+                function::take(index, &id, call.function, Texts::Whole, draft, sink);
+                self.calls += 1;
             }
         }
         if chunk.done == Some(true) {
@@ -117,27 +105,5 @@ impl Format for Chunks {
             draft.end();
         }
         true
-    }
-}
-
-impl Chunks {
-    fn call(&mut self, call: Call<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
-        let (name, arguments) = call
-            .function
-            .map_or((None, None), |it| (it.name, it.arguments));
-        let (id, name, said) = (text(call.id), text(name), text(arguments));
-        let piece = CallPiece {
-            index: Some(self.calls),
-            id: &id,
-            name: &name,
-            arguments: match arguments {
-                Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
-                _ => Arguments::Whole(&said),
-            },
-        };
-        self.calls += 1;
-        draft.advance();
-        let calls = draft.assembler.call(piece, sink);
-        draft.bound_calls(calls);
     }
 }

@@ -1,6 +1,5 @@
 //! A [`Request`] to the JSON of `/api/chat`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +7,8 @@ use bytes::Bytes;
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Message, Role, ToolCall};
 use crate::provider::content::{
-    image_data, is_object, reasoning_of, result_text, text_of, with_mark,
+    image_data, images_of_results, reasoning_of, result_text, text_of, wire_call, wire_name,
+    with_mark, write_functions,
 };
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, Thinking};
@@ -101,21 +101,7 @@ impl Body<'_> {
         let Some(offer) = self.offer.clone().filter(|offer| offer.iter().len() > 0) else {
             return;
         };
-        self.out.raw(",\"tools\":[");
-        for (at, offered) in offer.iter().enumerate() {
-            if at > 0 {
-                self.out.raw(",");
-            }
-            self.out
-                .raw("{\"type\":\"function\",\"function\":{\"name\":");
-            self.out.string(&offered.name);
-            self.out.raw(",\"description\":");
-            self.out.string(&offered.tool.spec().description);
-            self.out.raw(",\"parameters\":");
-            self.out.raw(&offered.lowered.schema);
-            self.out.raw("}}");
-        }
-        self.out.raw("]");
+        write_functions(&mut self.out, &offer);
     }
 
     /// Writes the options. A prompt longer than the window would lose its front without a word, and the window is small
@@ -211,31 +197,15 @@ impl Body<'_> {
         self.out
             .raw(&format!(",\"function\":{{\"index\":{at},\"name\":"));
         let offer = self.offer.clone();
-        let (name, arguments) = match &offer {
-            Some(offer) => offer.encode(call),
-            None => (
-                self.wire_name(&call.name),
-                Cow::Borrowed(call.arguments.as_str()),
-            ),
-        };
+        let (name, arguments) = wire_call(offer.as_deref(), self.request.dialect, call);
         self.out.string(&name);
         self.out.raw(",\"arguments\":");
-        if is_object(&arguments) {
-            self.out.raw(&arguments);
-        } else {
-            let unreadable = serde_json::json!({ "unreadable_arguments": call.arguments });
-            self.out.value(&unreadable);
-        }
+        self.out.raw(&arguments);
         self.out.raw("}}");
-    }
-
-    fn wire_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        self.request.dialect.tool_names.wire(name)
     }
 
     /// Writes one message a result. Images follow as a user message, where every template looks for them.
     fn results(&mut self, content: &[ContentBlock]) {
-        let mut images = Vec::new();
         for block in content {
             let ContentBlock::ToolResult(result) = block else {
                 continue;
@@ -243,23 +213,14 @@ impl Body<'_> {
             let text = with_mark(result, result_text(result, self.peer.capabilities.vision));
             self.begin_message("tool", &text);
             self.out.raw(",\"tool_name\":");
-            let name = match &self.offer {
-                Some(offer) => offer.wire(&result.name),
-                None => self.wire_name(&result.name),
-            };
+            let name = wire_name(self.offer.as_deref(), self.request.dialect, &result.name);
             self.out.string(&name);
             self.out.raw(",\"tool_call_id\":");
             self.out.string(&result.call_id);
             self.out.raw("}");
-            let of_result = result.content.iter();
-            images.extend(
-                of_result
-                    .filter(|block| matches!(block, ContentBlock::Image(_)))
-                    .cloned(),
-            );
         }
+        let images = images_of_results(content);
         if !images.is_empty() && self.peer.capabilities.vision {
-            images.insert(0, ContentBlock::text("Images of the tool results above:"));
             self.user(&images);
         }
     }

@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::message::{StopReason, Usage};
-use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
-use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::function::{self, Call, Function, Texts};
+use crate::provider::lenient::{Count, few, number, text, value};
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
 /// Reads the documents of one answer.
@@ -64,24 +64,6 @@ struct Said<'a> {
     tool_calls: Option<Vec<Option<Call<'a>>>>,
     #[serde(borrow, default)]
     function_call: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow, default)]
-    index: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
 }
 
 impl Format for Chunks {
@@ -187,19 +169,9 @@ impl Chunks {
         let refusal = text(said.refusal);
         self.refusal.push_str(&refusal);
         draft.text(&refusal, sink);
-        let calls = said.tool_calls.unwrap_or_default();
-        let several = calls.len() > 1;
-        for (at, call) in calls.into_iter().enumerate() {
-            let Some(call) = call else { continue };
-            let id = text(call.id);
-            let index = number(call.index).or_else(|| {
-                // Calls that nothing tells apart are told apart by their place.
-                (whole || (several && id.is_empty())).then_some(at as u64)
-            });
-            take_call(index, &id, call.function, draft, sink);
-        }
+        function::take_all(said.tool_calls, whole, Texts::Pieces, draft, sink);
         if let Some(function) = said.function_call {
-            take_call(Some(0), "", Some(function), draft, sink);
+            function::take(Some(0), "", Some(function), Texts::Pieces, draft, sink);
         }
     }
 }
@@ -226,33 +198,6 @@ fn content(content: Option<&RawValue>, draft: &mut Draft, sink: &mut dyn DeltaSi
     }
 }
 
-fn take_call(
-    index: Option<u64>,
-    id: &str,
-    function: Option<Function<'_>>,
-    draft: &mut Draft,
-    sink: &mut dyn DeltaSink,
-) {
-    let (name, arguments) = function.map_or((None, None), |it| (it.name, it.arguments));
-    let name = text(name);
-    let said = text(arguments);
-    let arguments = match arguments {
-        Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
-        _ => Arguments::Text(&said),
-    };
-    if !matches!(arguments, Arguments::Text("")) || !name.is_empty() {
-        draft.advance();
-    }
-    let piece = CallPiece {
-        index,
-        id,
-        name: &name,
-        arguments,
-    };
-    let calls = draft.assembler.call(piece, sink);
-    draft.bound_calls(calls);
-}
-
 /// Returns what a word for the end means.
 pub(crate) fn stop_reason(word: &str) -> StopReason {
     match word {
@@ -264,23 +209,53 @@ pub(crate) fn stop_reason(word: &str) -> StopReason {
     }
 }
 
+#[derive(Deserialize)]
+struct Tokens<'a> {
+    #[serde(default)]
+    prompt_tokens: Count,
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    completion_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    #[serde(borrow, default)]
+    prompt_tokens_details: Option<&'a RawValue>,
+    #[serde(default)]
+    prompt_cache_hit_tokens: Count,
+    #[serde(default)]
+    cached_tokens: Count,
+    #[serde(borrow, default)]
+    completion_tokens_details: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Count,
+    #[serde(default)]
+    reasoning_tokens: Count,
+}
+
+/// Reads the tokens spent, without a tree of what else stands there.
 fn read_usage(raw: &RawValue) -> Option<Usage> {
-    let usage = value(raw)?;
-    let first = |paths: &[&str]| count(&usage, paths);
-    let input = first(&["/prompt_tokens", "/input_tokens"]);
-    let output = first(&["/completion_tokens", "/output_tokens"]);
+    let tokens: Tokens<'_> = serde_json::from_str(raw.get()).ok()?;
+    let details = |raw: Option<&RawValue>| -> Details {
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default()
+    };
+    let input = tokens.prompt_tokens.0.or(tokens.input_tokens.0);
+    let output = tokens.completion_tokens.0.or(tokens.output_tokens.0);
     if input.is_none() && output.is_none() {
         return None;
     }
+    let cached = details(tokens.prompt_tokens_details).cached_tokens.0;
+    let cached = cached.or(tokens.prompt_cache_hit_tokens.0);
+    let reasoning = details(tokens.completion_tokens_details).reasoning_tokens.0;
     Some(Usage {
         input_tokens: input.unwrap_or(0),
         output_tokens: output.unwrap_or(0),
-        cached_tokens: first(&[
-            "/prompt_tokens_details/cached_tokens",
-            "/prompt_cache_hit_tokens",
-            "/cached_tokens",
-        ])
-        .unwrap_or(0),
-        reasoning_tokens: first(&["/completion_tokens_details/reasoning_tokens"]).unwrap_or(0),
+        cached_tokens: cached.or(tokens.cached_tokens.0).unwrap_or(0),
+        reasoning_tokens: reasoning.unwrap_or(0),
     })
 }

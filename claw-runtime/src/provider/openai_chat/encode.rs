@@ -4,7 +4,6 @@
 //! bytes, so that a service's prompt cache holds, and so that the next request of a session can go on from the bytes of
 //! the last.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +12,9 @@ use serde_json::Value;
 use super::{Quirks, Replay};
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall};
-use crate::provider::content::{is_object, reasoning_of, result_text, text_of, with_mark};
+use crate::provider::content::{
+    images_of_results, reasoning_of, result_text, text_of, wire_call, with_mark, write_functions,
+};
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, ToolChoice};
 
@@ -266,21 +267,10 @@ impl Body<'_> {
         self.id(&call.id);
         self.raw(",\"type\":\"function\",\"function\":{\"name\":");
         let offer = self.offer.clone();
-        let (name, arguments) = match &offer {
-            Some(offer) => offer.encode(call),
-            None => {
-                let name = self.request.dialect.tool_names.wire(&call.name);
-                (name, Cow::Borrowed(call.arguments.as_str()))
-            }
-        };
+        let (name, arguments) = wire_call(offer.as_deref(), self.request.dialect, call);
         self.string(&name);
         self.raw(",\"arguments\":");
-        if is_object(&arguments) {
-            self.string(&arguments);
-        } else {
-            // Servers parse the arguments of old calls and refuse the conversation for a bad one.
-            self.string(&serde_json::json!({ "unreadable_arguments": call.arguments }).to_string());
-        }
+        self.string(&arguments);
         self.raw("}}");
     }
 
@@ -295,7 +285,6 @@ impl Body<'_> {
 
     /// Writes one message a result. Results are text on this wire; images follow as a user message.
     fn results(&mut self, content: &[ContentBlock]) {
-        let mut images = Vec::new();
         for block in content {
             let ContentBlock::ToolResult(result) = block else {
                 continue;
@@ -306,15 +295,9 @@ impl Body<'_> {
             self.raw(",\"tool_call_id\":");
             self.id(&result.call_id);
             self.raw("}");
-            let of_result = result.content.iter();
-            images.extend(
-                of_result
-                    .filter(|block| matches!(block, ContentBlock::Image(_)))
-                    .cloned(),
-            );
         }
+        let images = images_of_results(content);
         if !images.is_empty() && self.peer.capabilities.vision {
-            images.insert(0, ContentBlock::text("Images of the tool results above:"));
             self.user(&images);
         }
     }
@@ -323,23 +306,7 @@ impl Body<'_> {
         let Some(offer) = self.offer.clone().filter(|_| self.offers_tools()) else {
             return;
         };
-        self.raw(",\"tools\":[");
-        for (at, offered) in offer.iter().enumerate() {
-            if at > 0 {
-                self.raw(",");
-            }
-            self.raw("{\"type\":\"function\",\"function\":{\"name\":");
-            self.string(&offered.name);
-            self.raw(",\"description\":");
-            self.string(&offered.tool.spec().description);
-            if offered.strict {
-                self.raw(",\"strict\":true");
-            }
-            self.raw(",\"parameters\":");
-            self.raw(&offered.lowered.schema);
-            self.raw("}}");
-        }
-        self.raw("]");
+        write_functions(&mut self.out, &offer);
     }
 }
 

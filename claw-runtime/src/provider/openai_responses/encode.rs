@@ -3,7 +3,6 @@
 //! The conversation is a flat list of items: messages, calls, results, and reasoning as it came. A call and its result
 //! are paired by `call_id`; the ids of the items themselves are left out, since the service stored none.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
-use crate::provider::content::{is_object, result_text, text_of, text_of_block, with_mark};
+use crate::provider::content::{result_text, text_of, text_of_block, wire_call, with_mark};
 use crate::provider::prefix::{self, Buffer};
 use crate::provider::{Request, ToolChoice};
 
@@ -239,21 +238,10 @@ impl Body<'_> {
         self.id(&call.id);
         self.out.raw(",\"name\":");
         let offer = self.offer.clone();
-        let (name, arguments) = match &offer {
-            Some(offer) => offer.encode(call),
-            None => {
-                let name = self.request.dialect.tool_names.wire(&call.name);
-                (name, Cow::Borrowed(call.arguments.as_str()))
-            }
-        };
+        let (name, arguments) = wire_call(offer.as_deref(), self.request.dialect, call);
         self.out.string(&name);
         self.out.raw(",\"arguments\":");
-        if is_object(&arguments) {
-            self.out.string(&arguments);
-        } else {
-            let unreadable = serde_json::json!({ "unreadable_arguments": call.arguments });
-            self.out.string(&unreadable.to_string());
-        }
+        self.out.string(&arguments);
         self.out.raw("}");
     }
 

@@ -6,25 +6,13 @@ use serde_json::json;
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::provider::samples::{BARE, call, image, result, results, toolset, user};
 use crate::provider::{Capabilities, History, Kept};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
     quirks: Options::COMMON,
     capabilities: Capabilities::FULL,
-};
-
-const BARE: Request<'_> = Request {
-    model: "m",
-    system: "",
-    messages: &[],
-    history: None,
-    tools: None,
-    dialect: Dialect::CANONICAL,
-    tool_choice: ToolChoice::Auto,
-    max_output_tokens: None,
-    stop: &[],
-    form: None,
 };
 
 fn body(request: Request<'_>, peer: Peer<'_>) -> Value {
@@ -38,61 +26,14 @@ fn messages(messages: &[Message]) -> Value {
     body(Request { messages, ..BARE }, peer)["messages"].take()
 }
 
-fn call(id: &str, arguments: &str) -> ContentBlock {
-    ContentBlock::ToolCall(ToolCall {
-        id: id.into(),
-        name: "f".into(),
-        arguments: arguments.into(),
-    })
-}
-
-fn result(call_id: &str, content: Vec<ContentBlock>, is_error: bool) -> ContentBlock {
-    ContentBlock::ToolResult(ToolResult {
-        call_id: call_id.into(),
-        name: "f".into(),
-        content,
-        is_error,
-    })
-}
-
-fn results(content: Vec<ContentBlock>) -> Message {
-    Message {
-        role: Role::Tool,
-        content,
-    }
-}
-
-fn user(content: Vec<ContentBlock>) -> Message {
-    Message {
-        role: Role::User,
-        content,
-    }
-}
-
-fn image(media_type: &str) -> ContentBlock {
-    ContentBlock::Image(Image::Data {
-        media_type: media_type.into(),
-        base64: "QUJD".into(),
-    })
-}
-
-fn toolset() -> crate::registry::Toolset {
-    let tool = |name: &'static str| {
-        let handler: crate::tool::Handler =
-            Arc::new(|_, _| Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) }));
-        let spec = crate::tool::Spec::new(name.into(), "It.".into());
-        let schema = json!({
-            "type": "object", "properties": {"n": {"type": "integer", "maximum": 9}},
-            "additionalProperties": false,
-        });
-        Arc::new(crate::tool::Tool::dynamic(spec, schema, handler))
-    };
-    crate::registry::Toolset::new([tool("a.b"), tool("c")]).expect("two tools")
+fn tools() -> crate::registry::Toolset {
+    let n = json!({"n": {"type": "integer", "maximum": 9}});
+    toolset([("a.b", n.clone()), ("c", n)])
 }
 
 #[test]
 fn a_request_has_what_the_format_requires_and_its_marks() {
-    let tools = toolset();
+    let tools = tools();
     let conversation = [
         Message::user("Hi"),
         Message::assistant(vec![ContentBlock::text("Yes?")]),
@@ -147,7 +88,7 @@ fn a_request_has_what_the_format_requires_and_its_marks() {
 
 #[test]
 fn the_choice_of_calling_is_said_only_where_tools_are() {
-    let tools = toolset();
+    let tools = tools();
     for (tool_choice, thinking, sent) in [
         (ToolChoice::Auto, Thinking::Unsaid, Value::Null),
         (
@@ -403,7 +344,7 @@ proptest! {
         system in "[a-z ]{0,8}",
     ) {
         let kept = Kept::default();
-        let tools = toolset();
+        let tools = tools();
         let mut conversation = Vec::new();
         let mut peer = PEER;
         for (step, change) in steps {

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::dialect::Dialect;
 use crate::message::ToolResult;
-use crate::provider::{Capabilities, History, Kept};
+use crate::provider::Capabilities;
+use crate::provider::samples::{BARE, assert_goes_on, call};
 
 const BLIND: Peer<'_> = Peer {
     provider: "p",
@@ -29,13 +30,8 @@ fn request<'a>(system: &'a str, messages: &'a [Message]) -> Request<'a> {
         model: "qwen-plus",
         system,
         messages,
-        history: None,
-        tools: None,
         dialect: Dialect::named("dashscope").expect("the table has it"),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     }
 }
 
@@ -44,13 +40,6 @@ fn body(request: &Request<'_>, peer: Peer<'_>) -> Value {
 }
 
 fn conversation() -> [Message; 3] {
-    let call = |id: &str, arguments: &str| {
-        ContentBlock::ToolCall(ToolCall {
-            id: id.into(),
-            name: "f".into(),
-            arguments: arguments.into(),
-        })
-    };
     [
         Message {
             role: Role::User,
@@ -156,20 +145,7 @@ fn a_model_that_sees_gets_lists_without_types() {
 #[test]
 fn a_round_goes_on_from_the_bytes_of_the_last_one() {
     let conversation = conversation();
-    let kept = Kept::default();
-    for settled in 1..=conversation.len() {
-        let messages = &conversation[..settled];
-        let history = Some(History {
-            settled,
-            kept: &kept,
-        });
-        let going_on = Request {
-            history,
-            ..request("s", messages)
-        };
-        let anew = request("s", messages);
-        assert_eq!(encode(&going_on, SEES), encode(&anew, SEES));
-    }
+    assert_goes_on(&conversation, request("s", &[]), |it| encode(it, SEES));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::provider::samples::{self, call, image, result, results, toolset};
 use crate::provider::{Capabilities, History, Kept};
 
 const PEER: Peer<'_> = Peer {
@@ -15,15 +16,7 @@ const PEER: Peer<'_> = Peer {
 
 const BARE: Request<'_> = Request {
     model: "gemini-2.5-flash",
-    system: "",
-    messages: &[],
-    history: None,
-    tools: None,
-    dialect: Dialect::CANONICAL,
-    tool_choice: ToolChoice::Auto,
-    max_output_tokens: None,
-    stop: &[],
-    form: None,
+    ..samples::BARE
 };
 
 fn body(request: Request<'_>, peer: Peer<'_>) -> Value {
@@ -39,54 +32,14 @@ fn contents(model: &str, messages: &[Message]) -> Value {
     body(request, PEER)["contents"].take()
 }
 
-fn call(id: &str, arguments: &str) -> ContentBlock {
-    ContentBlock::ToolCall(ToolCall {
-        id: id.into(),
-        name: "f".into(),
-        arguments: arguments.into(),
-    })
-}
-
-fn result(call_id: &str, content: Vec<ContentBlock>, is_error: bool) -> ContentBlock {
-    ContentBlock::ToolResult(ToolResult {
-        call_id: call_id.into(),
-        name: "f".into(),
-        content,
-        is_error,
-    })
-}
-
-fn results(content: Vec<ContentBlock>) -> Message {
-    Message {
-        role: Role::Tool,
-        content,
-    }
-}
-
-fn image(media_type: &str) -> ContentBlock {
-    ContentBlock::Image(Image::Data {
-        media_type: media_type.into(),
-        base64: "QUJD".into(),
-    })
-}
-
-fn toolset() -> crate::registry::Toolset {
-    let tool = |name: &'static str, properties: Value| {
-        let handler: crate::tool::Handler =
-            Arc::new(|_, _| Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) }));
-        let spec = crate::tool::Spec::new(name.into(), "It.".into());
-        let schema = json!({
-            "type": "object", "properties": properties, "additionalProperties": false,
-        });
-        Arc::new(crate::tool::Tool::dynamic(spec, schema, handler))
-    };
+fn tools() -> crate::registry::Toolset {
     let n = json!({"n": {"type": "integer", "maximum": 9}});
-    crate::registry::Toolset::new([tool("a/b", n), tool("c", json!({}))]).expect("two tools")
+    toolset([("a/b", n), ("c", json!({}))])
 }
 
 #[test]
 fn a_request_has_its_parts_in_the_fields_of_the_format() {
-    let tools = toolset();
+    let tools = tools();
     let conversation = [Message::user("Hi")];
     let request = Request {
         system: "Be brief.",
@@ -362,7 +315,7 @@ fn nothing_blank_is_sent() {
 
 #[test]
 fn results_have_the_name_of_their_call() {
-    let tools = toolset();
+    let tools = tools();
     let mut called = call("c1", "{}");
     let mut given = result("c1", vec![], false);
     if let (ContentBlock::ToolCall(call), ContentBlock::ToolResult(result)) =

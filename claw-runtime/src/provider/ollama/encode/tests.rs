@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::dialect::Dialect;
 use crate::message::{Image, ToolResult};
-use crate::provider::{Capabilities, History, Kept, ToolChoice};
+use crate::provider::Capabilities;
+use crate::provider::samples::{BARE, assert_goes_on, call};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
@@ -21,26 +22,13 @@ fn request<'a>(system: &'a str, messages: &'a [Message]) -> Request<'a> {
         model: "qwen3",
         system,
         messages,
-        history: None,
-        tools: None,
         dialect: Dialect::named("ollama").expect("the table has it"),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     }
 }
 
 fn body(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Value {
     serde_json::from_slice(&encode(request, peer, stream)).expect("a body is JSON")
-}
-
-fn call(id: &str, arguments: &str) -> ContentBlock {
-    ContentBlock::ToolCall(ToolCall {
-        id: id.into(),
-        name: "f".into(),
-        arguments: arguments.into(),
-    })
 }
 
 fn results(content: Vec<ContentBlock>) -> Message {
@@ -184,20 +172,9 @@ fn a_round_goes_on_from_the_bytes_of_the_last_one() {
         results(vec![ContentBlock::text("ok")]),
         Message::user("And?"),
     ];
-    let kept = Kept::default();
-    for settled in 1..=conversation.len() {
-        let messages = &conversation[..settled];
-        let history = Some(History {
-            settled,
-            kept: &kept,
-        });
-        let going_on = Request {
-            history,
-            ..request("s", messages)
-        };
-        let anew = request("s", messages);
-        assert_eq!(encode(&going_on, PEER, true), encode(&anew, PEER, true));
-    }
+    assert_goes_on(&conversation, request("s", &[]), |it| {
+        encode(it, PEER, true)
+    });
 }
 
 #[test]

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::dialect::Dialect;
-use crate::message::ToolResult;
 use crate::provider::prefix::Body as _;
+use crate::provider::samples::{BARE, call, image, result, results, toolset};
 use crate::provider::{Capabilities, History, Kept};
 
 const PEER: Peer<'_> = Peer {
@@ -18,51 +18,14 @@ const PEER: Peer<'_> = Peer {
 
 fn messages(system: &str, messages: &[Message], peer: Peer<'_>) -> Value {
     let request = Request {
-        model: "m",
         system,
         messages,
-        history: None,
-        tools: None,
         dialect: Dialect::named("openai").expect("the table has it"),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     };
     let body = encode(&request, peer, false);
     let mut body: Value = serde_json::from_slice(&body).expect("a body is JSON");
     body["messages"].take()
-}
-
-fn call(id: &str, arguments: &str) -> ContentBlock {
-    ContentBlock::ToolCall(ToolCall {
-        id: id.into(),
-        name: "f".into(),
-        arguments: arguments.into(),
-    })
-}
-
-fn result(call_id: &str, content: Vec<ContentBlock>, is_error: bool) -> ContentBlock {
-    ContentBlock::ToolResult(ToolResult {
-        call_id: call_id.into(),
-        name: "f".into(),
-        content,
-        is_error,
-    })
-}
-
-fn image() -> ContentBlock {
-    ContentBlock::Image(Image::Data {
-        media_type: "image/png".into(),
-        base64: "QUJD".into(),
-    })
-}
-
-fn results(content: Vec<ContentBlock>) -> Message {
-    Message {
-        role: Role::Tool,
-        content,
-    }
 }
 
 #[test]
@@ -165,7 +128,7 @@ fn images_go_where_the_format_takes_them() {
         },
         results(vec![result(
             "c",
-            vec![ContentBlock::text("a chart"), image()],
+            vec![ContentBlock::text("a chart"), image("image/png")],
             false,
         )]),
     ];
@@ -262,21 +225,14 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
     let conversation = [
         Message::user("a"),
         Message::assistant(vec![call("c", "{}")]),
-        results(vec![result("c", vec![image()], false)]),
+        results(vec![result("c", vec![image("image/png")], false)]),
         Message::assistant(vec![]),
         Message::user("b"),
     ];
     let request = Request {
-        model: "m",
-        system: "",
         messages: &[],
-        history: None,
-        tools: None,
         dialect: Dialect::CANONICAL,
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     };
     let bytes = |messages: &[Message]| {
         let mut body = Body {
@@ -351,7 +307,7 @@ fn say(conversation: &mut Vec<Message>, said: &Said) {
             conversation.push(Message::assistant(asked.collect()));
             let given = ids.iter().zip(calls).map(|(id, text)| {
                 let mut content = vec![ContentBlock::text(text)];
-                content.extend(with_image.then(image));
+                content.extend(with_image.then(|| image("image/png")));
                 result(id, content, text.is_empty())
             });
             conversation.push(results(given.collect()));
@@ -418,19 +374,14 @@ fn a_request_goes_on_in_the_bytes_of_the_last() {
         let answer = result(&format!("c{round}"), vec![ContentBlock::text("ok")], false);
         conversation.push(results(vec![answer]));
         let request = Request {
-            model: "m",
             system: "s",
             messages: &conversation,
             history: Some(History {
                 settled: conversation.len() - 1,
                 kept: &kept,
             }),
-            tools: None,
             dialect: Dialect::CANONICAL,
-            tool_choice: ToolChoice::Auto,
-            max_output_tokens: None,
-            stop: &[],
-            form: None,
+            ..BARE
         };
         let body = encode(&request, PEER, false);
         let at = body.as_ptr();
@@ -444,29 +395,17 @@ fn a_request_goes_on_in_the_bytes_of_the_last() {
 
 #[test]
 fn tools_and_earlier_calls_are_written_in_the_dialect() {
-    let handler: crate::tool::Handler = std::sync::Arc::new(|_, _| {
-        Box::pin(async { Ok::<_, _>(crate::tool::ToolOutput::text("")) })
-    });
-    let spec = crate::tool::Spec::new("a.b".into(), "It.".into());
-    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false});
-    let tool = crate::tool::Tool::dynamic(spec, schema, handler);
-    let tools = crate::registry::Toolset::new([std::sync::Arc::new(tool)]).expect("one tool");
+    let tools = toolset([("a.b", json!({"n": {"type": "integer"}}))]);
     let mut earlier = call("c", "{}");
     let ContentBlock::ToolCall(of_tool) = &mut earlier else {
         unreachable!("it is one");
     };
     of_tool.name = "a.b".into();
     let request = Request {
-        model: "m",
-        system: "",
         messages: &[Message::assistant(vec![earlier])],
-        history: None,
         tools: Some(&tools),
         dialect: Dialect::named("deepseek-strict").expect("there is one"),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     };
     let body: Value =
         serde_json::from_slice(&encode(&request, PEER, false)).expect("a body is JSON");
@@ -537,16 +476,13 @@ fn fields_that_a_service_refuses_or_needs_follow_its_quirks() {
     let messages = [Message::user("Hi")];
     let sent = |quirks| {
         let request = Request {
-            model: "m",
-            system: "",
             messages: &messages,
-            history: None,
             tools: Some(&tools),
             dialect: Dialect::named("openai").expect("the table has it"),
             tool_choice: ToolChoice::None,
             max_output_tokens: Some(9),
             stop: &["x"],
-            form: None,
+            ..BARE
         };
         let body = encode(&request, Peer { quirks, ..PEER }, true);
         let mut body: Value = serde_json::from_slice(&body).expect("a body is JSON");

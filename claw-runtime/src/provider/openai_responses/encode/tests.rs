@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::dialect::Dialect;
-use crate::provider::{Capabilities, History, Kept};
+use crate::provider::Capabilities;
+use crate::provider::samples::{BARE, assert_goes_on, call, image};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
@@ -14,16 +15,10 @@ const PEER: Peer<'_> = Peer {
 
 fn request<'a>(system: &'a str, messages: &'a [Message]) -> Request<'a> {
     Request {
-        model: "m",
         system,
         messages,
-        history: None,
-        tools: None,
         dialect: Dialect::named("openai").expect("the table has it"),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     }
 }
 
@@ -33,14 +28,6 @@ fn body(request: &Request<'_>, peer: Peer<'_>, stream: bool) -> Value {
 
 fn input(messages: &[Message]) -> Value {
     body(&request("", messages), PEER, false)["input"].take()
-}
-
-fn call(id: &str, arguments: &str) -> ContentBlock {
-    ContentBlock::ToolCall(ToolCall {
-        id: id.into(),
-        name: "f".into(),
-        arguments: arguments.into(),
-    })
 }
 
 fn results(results: &[(&str, Vec<ContentBlock>, bool)]) -> Message {
@@ -56,13 +43,6 @@ fn results(results: &[(&str, Vec<ContentBlock>, bool)]) -> Message {
         role: Role::Tool,
         content: results.iter().map(result).collect(),
     }
-}
-
-fn image() -> ContentBlock {
-    ContentBlock::Image(Image::Data {
-        media_type: "image/png".into(),
-        base64: "QUJD".into(),
-    })
 }
 
 fn opaque(model: &str, value: Value) -> ContentBlock {
@@ -117,7 +97,11 @@ fn calls_and_results_are_items_paired_by_call_id() {
             call(&long, "{\"a\":"),
         ]),
         results(&[
-            ("c1", vec![ContentBlock::text("ok"), image()], false),
+            (
+                "c1",
+                vec![ContentBlock::text("ok"), image("image/png")],
+                false,
+            ),
             (&long, vec![ContentBlock::text("no")], true),
         ]),
     ];
@@ -208,7 +192,7 @@ fn images_and_standing_words_have_the_forms_of_this_wire() {
             content: vec![
                 ContentBlock::text("What is it?"),
                 ContentBlock::Image(Image::Url("https://h/a.png".into())),
-                image(),
+                image("image/png"),
             ],
         },
     ];
@@ -245,18 +229,7 @@ fn a_round_goes_on_from_the_bytes_of_the_last_one() {
         results(&[("c1", vec![ContentBlock::text("ok")], false)]),
         Message::user("And?"),
     ];
-    let kept = Kept::default();
-    for settled in 1..=conversation.len() {
-        let messages = &conversation[..settled];
-        let history = Some(History {
-            settled,
-            kept: &kept,
-        });
-        let going_on = Request {
-            history,
-            ..request("s", messages)
-        };
-        let anew = request("s", messages);
-        assert_eq!(encode(&going_on, PEER, true), encode(&anew, PEER, true));
-    }
+    assert_goes_on(&conversation, request("s", &[]), |it| {
+        encode(it, PEER, true)
+    });
 }
