@@ -17,9 +17,8 @@ use crate::fallback;
 use crate::message::{ContentBlock, Message, Role, StopReason, Usage, text_of};
 use crate::provider::Delta;
 
-/// Bytes of weights, as they are held, up to which a model does not choose among tools by writing: about a billion
-/// parameters.
-const SMALL: u64 = 1_200_000_000;
+/// Weights up to which a model does not choose among tools by writing.
+const SMALL: u64 = 1_000_000_000;
 /// How a result begins under the prompt protocol, and one of a call that failed.
 const RESULT: &str = "<tool_response";
 const FAILED: &str = " error=\"true\">";
@@ -107,7 +106,7 @@ impl Loaded {
         let parts = self.template.render(&asked.said);
         let mut job = self.job(Template::encode(&parts, self.engine.vocabulary()));
         job.constraint = constraint;
-        job.most = asked.most.unwrap_or(usize::MAX);
+        job.most = asked.most.unwrap_or(usize::MAX).min(self.context());
         job.temperature = asked.temperature;
         job.seed = asked.seed;
         job.stop = asked.stop;
@@ -139,7 +138,7 @@ impl Loaded {
     /// Returns the part of a form that a model of this size is held to.
     async fn branch(&self, form: &str, said: &[Said]) -> Result<String, EngineError> {
         let last = said.last().filter(|last| last.by == Speaker::User);
-        let is_small = self.engine.about().weights <= SMALL;
+        let is_small = self.engine.about().parameters <= SMALL;
         let (Some(last), true, Some(ranked)) = (last, is_small, Ranked::read(form)) else {
             return Ok(form.to_owned());
         };
@@ -153,14 +152,16 @@ impl Loaded {
         let vocabulary = self.engine.vocabulary();
         let mut text = Template::encode(&[Part::Text(last.text.clone())], vocabulary);
         text.truncate(choose::LONGEST);
-        let mut scores = Vec::new();
+        let (mut scores, mut best) = (Vec::new(), f64::NEG_INFINITY);
         for line in &ranked.lines {
             let line = Template::encode(&[Part::Text(line.clone())], vocabulary);
-            let (reading, likelihood) = Reading::of(text.clone());
+            let (reading, likelihood) = Reading::of(text.clone(), best);
             let mut job = self.job(line);
             job.constraint = Some(Box::new(reading));
             finished(self.engine.run(job)?, |_| {}).await?;
-            scores.push(*likelihood.lock().unwrap_or_else(PoisonError::into_inner));
+            let score = *likelihood.lock().unwrap_or_else(PoisonError::into_inner);
+            best = best.max(score);
+            scores.push(score);
         }
         Ok(ranked.best(&scores))
     }
