@@ -9,15 +9,16 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
-use super::live::{Shown, Unseen, Watch};
-use super::mask::masked;
+use super::live::{Lines, Shown, Unseen, Watch};
+use super::mask::{append_failed, masked};
 use super::meter::Meter;
+use super::pending::{answer, pending_or};
+use super::prompt::{form, prompt};
 use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
 use crate::budget::{Budget, Purse};
@@ -27,15 +28,12 @@ use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
-    Constrain, Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply,
-    Request, Target, ToolChoice,
+    Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
+    ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Turn};
-
-/// How many progress lines may wait; more are dropped, for they only inform.
-const PROGRESS_LINES: usize = 64;
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
 const WOKEN: Duration = Duration::from_millis(200);
@@ -105,12 +103,7 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
                     work.appended(&step.append);
                     Input::Appended
                 }
-                Err(error) => masked(
-                    &agent.secrets,
-                    Input::AppendFailed {
-                        message: error.to_string(),
-                    },
-                ),
+                Err(error) => append_failed(&agent.secrets, &error),
             };
             step = turn.step(work.clock.now(), next);
         }
@@ -128,9 +121,6 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
         }
     }
 }
-
-/// A progress line: the call's id and the text.
-type Line = (String, String);
 
 /// A call under way.
 struct Running {
@@ -163,7 +153,7 @@ struct Work<'r> {
     purse: Arc<Purse>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
-    progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
+    progress: Lines,
     ready: VecDeque<Given>,
     /// Told when the inbox may hold something; `None` when that cannot be told any more.
     posted: Option<BoxFuture<'r, Result<(), StoreError>>>,
@@ -202,7 +192,7 @@ impl<'r> Work<'r> {
                 None => Purse::default(),
             }),
             ask: None,
-            progress: mpsc::channel(PROGRESS_LINES),
+            progress: Lines::default(),
             ready: VecDeque::new(),
             posted: Some(agent.store.posted(lease)),
             seen: None,
@@ -368,26 +358,9 @@ impl<'r> Work<'r> {
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
-            // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
-            None if prompted && constrained && agent.constrain(model) == Constrain::Always => (
-                fallback::constrained::system(&agent.system, &agent.tools).into(),
-                fallback::constrained::messages(&turn.request_messages()).into(),
-            ),
-            None if prompted => (
-                fallback::system(&agent.system, &agent.tools).into(),
-                fallback::messages(&turn.request_messages()).into(),
-            ),
-            None => (
-                std::borrow::Cow::Borrowed(&*agent.system),
-                turn.request_messages(),
-            ),
+            None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| {
-            let form = agent
-                .form
-                .get_or_init(|| fallback::constrained::schema(&agent.tools));
-            form.as_str()
-        });
+        let form = constrained.then(|| form(agent));
         let request = Request {
             model: &model.name,
             system: &system,
@@ -443,7 +416,7 @@ impl<'r> Work<'r> {
             return None;
         };
         let stop = self.token.child_token();
-        let lines = self.progress.0.clone();
+        let lines = self.progress.sender();
         let id = call.clone();
         let secrets = self.agent.secrets.clone();
         let progress: Progress = Arc::new(move |line: &str| {
@@ -523,7 +496,7 @@ impl<'r> Work<'r> {
                     return Input::Lost { message }.into();
                 }
                 posted = pending_or(&mut self.posted) => self.read_inbox(posted).await,
-                Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
+                (call, line) = self.progress.next() => self.watch.observer().progress(&call, &line),
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
                         let running = self.running.remove(&finished.call);
@@ -537,11 +510,8 @@ impl<'r> Work<'r> {
                     if self.watch.shown.load(Ordering::Relaxed) {
                         self.ready.push_back(Input::Shown.into());
                     }
-                    let reply = match reply {
-                        Ok(reply) => Input::Reply(self.lifted(reply)),
-                        Err(error) => Input::Failed(error),
-                    };
-                    self.ready.push_back(reply.into());
+                    let input = reply.map_or_else(Input::Failed, |reply| Input::Reply(self.lifted(reply)));
+                    self.ready.push_back(input.into());
                 }
                 answer = answer(&mut self.ask) => {
                     self.ask = None;
@@ -592,22 +562,6 @@ impl<'r> Work<'r> {
             .chain(&mut reply.cut_calls)
             .for_each(|call| offer.lift(call));
         reply
-    }
-}
-
-/// Polls what is under way; pends while nothing is.
-async fn pending_or<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
-    match work {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the answer to the open question.
-async fn answer(ask: &mut Option<(String, BoxFuture<'_, Input>)>) -> Input {
-    match ask {
-        Some((_, answer)) => answer.await,
-        None => std::future::pending().await,
     }
 }
 
