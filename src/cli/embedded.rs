@@ -40,7 +40,7 @@ mod absent {
             Err(not_built())
         }
 
-        pub(in crate::cli) fn is_here() -> bool {
+        pub(in crate::cli) fn is_here(_: &Config) -> bool {
             false
         }
 

@@ -77,7 +77,9 @@ pub(crate) async fn choose(
             protocol: config.protocol,
         });
     }
-    if let Some(name) = config.providers.keys().next() {
+    // Settings of the model in this program say how it runs, not that it comes before the others.
+    let is_service = |name: &&String| !embedded::is(config, name);
+    if let Some(name) = config.providers.keys().find(is_service) {
         let service = Service::of(config, name)?;
         return settle(service, String::new(), "the first provider configured").await;
     }
@@ -95,7 +97,7 @@ pub(crate) async fn choose(
     {
         return Ok(choice);
     }
-    if Embedded::is_here() {
+    if Embedded::is_here(config) {
         let service = Service::of(config, embedded::NAME)?;
         return settle(service, String::new(), "its weights are here").await;
     }
@@ -165,7 +167,7 @@ pub(crate) async fn services(config: &Config) -> Result<Vec<Result<Service, Fail
             }
         }
     }
-    if Embedded::is_here() && !config.providers.contains_key(embedded::NAME) {
+    if Embedded::is_here(config) && !config.providers.contains_key(embedded::NAME) {
         services.push(Service::of(config, embedded::NAME));
     }
     if services.is_empty() {

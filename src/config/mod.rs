@@ -186,6 +186,8 @@ impl ProviderConfig {
             (self.thinking.is_some(), "thinking"),
             (self.api_version.is_some(), "api_version"),
             (!self.deployments.is_empty(), "deployments"),
+            (self.constrain.is_some(), "constrain"),
+            (!self.capabilities.is_empty(), "capabilities"),
         ]
         .into_iter()
         .find_map(|(is_set, key)| is_set.then_some(key))

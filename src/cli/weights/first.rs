@@ -90,19 +90,18 @@ pub(crate) async fn choose(
 
 /// Returns the known weights that would help.
 fn missing(config: &Config) -> Option<&'static Known> {
-    let Some(model) = &config.model else {
-        let is_alone = config.base_url.is_none() && config.providers.is_empty();
-        return (is_alone && config.discover.unwrap_or(true)).then_some(USUAL);
-    };
+    let mut names = config.providers.keys();
+    let is_alone = config.base_url.is_none() && names.all(|name| embedded::is(config, name));
+    if config.model.is_none() && !(is_alone && config.discover.unwrap_or(true)) {
+        return None;
+    }
+    let model = config.model.as_deref().unwrap_or(NAME);
     let (provider, name) = model.split_once(':').unwrap_or((model, ""));
     if !embedded::is(config, provider) {
         return None;
     }
-    let preferred = config
-        .providers
-        .get(NAME)
-        .and_then(|own| own.models.first());
-    match (name, preferred) {
+    let own = config.providers.get(NAME);
+    match (name, own.and_then(|own| own.models.first())) {
         ("", None) => Some(USUAL),
         ("", Some(first)) => known(first),
         (name, _) => known(name),
@@ -127,6 +126,35 @@ fn agreed() -> bool {
                 _ => {}
             },
             Err(ReadlineError::Interrupted | ReadlineError::Eof) | Err(_) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_offered_to_those_who_have_no_other_model() {
+        for (settings, offered) in [
+            ("", true),
+            ("[providers.local]\nthreads = 1", true),
+            ("model = \"local\"", true),
+            ("model = \"local:smollm2-135m\"\ndiscover = false", true),
+            ("[providers.local]\nmodels = [\"smollm2-135m\"]", true),
+            ("discover = false", false),
+            ("model = \"local:mine\"", false),
+            ("model = \"openai:m\"", false),
+            ("base_url = \"http://127.0.0.1:9\"", false),
+            ("[providers.lab]\nbase_url = \"http://127.0.0.1:9\"", false),
+            (
+                "[providers.local]\nbase_url = \"http://127.0.0.1:9\"",
+                false,
+            ),
+            ("[providers.local]\nmodels = [\"mine\"]", false),
+        ] {
+            let config: Config = toml::from_str(settings).unwrap();
+            assert_eq!(missing(&config).is_some(), offered, "{settings}");
         }
     }
 }

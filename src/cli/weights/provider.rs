@@ -9,9 +9,9 @@ use claw_runtime::provider::local::{Local, Settings};
 use super::folder::Folder;
 use super::show::bytes;
 use super::table::USUAL;
-use crate::cli::embedded::NAME;
+use crate::cli::embedded::{self, NAME};
 use crate::cli::exit::{Exit, Failure};
-use crate::config::{ProviderConfig, is_file};
+use crate::config::{Config, ProviderConfig, is_file};
 
 /// The models in this program, as the settings describe them.
 pub(crate) struct Embedded {
@@ -44,11 +44,12 @@ impl Embedded {
         Ok(Self { settings, named })
     }
 
-    /// Tells whether there are weights in the user's folder.
-    pub(crate) fn is_here() -> bool {
-        Folder::of_user()
-            .and_then(|folder| folder.all())
-            .is_ok_and(|all| !all.is_empty())
+    /// Tells whether there are weights in the user's folder, or the settings name some.
+    pub(crate) fn is_here(config: &Config) -> bool {
+        let own = config.providers.get(NAME);
+        let is_named = own.is_some_and(|own| !own.models.is_empty());
+        let folder = || Folder::of_user().and_then(|folder| folder.all());
+        embedded::is(config, NAME) && (is_named || folder().is_ok_and(|all| !all.is_empty()))
     }
 
     /// Returns the model taken where none is named: the settings' first, else the usual one, else any that is here.
