@@ -302,28 +302,15 @@ impl pulp::NullaryFnOnce for Attend<'_> {
                 .push(dot(self.query, &key[head.clone()]) * scale);
         }
         softmax(self.weights);
-        let values = self.values.chunks_exact(self.stride);
-        let parts = self.out.chunks_mut(BLOCK).enumerate();
-        for (part, out) in parts {
-            // A part is added up in registers, over all tokens.
-            let mut sums = [0.0; BLOCK];
-            let from = self.at + part * BLOCK;
-            let rows = values.clone().map(|value| &value[from..from + out.len()]);
-            if out.len() == BLOCK {
-                for (weight, value) in self.weights.iter().zip(rows) {
-                    let (value, _) = value.as_chunks::<BLOCK>();
-                    for (sum, value) in sums.iter_mut().zip(&value[0]) {
-                        *sum += weight * value;
-                    }
-                }
-            } else {
-                for (weight, value) in self.weights.iter().zip(rows) {
-                    for (sum, value) in sums.iter_mut().zip(value) {
-                        *sum += weight * value;
-                    }
-                }
+        self.out.fill(0.0);
+        for (weight, value) in self
+            .weights
+            .iter()
+            .zip(self.values.chunks_exact(self.stride))
+        {
+            for (out, value) in self.out.iter_mut().zip(&value[head.clone()]) {
+                *out += weight * value;
             }
-            out.copy_from_slice(&sums[..out.len()]);
         }
     }
 }
