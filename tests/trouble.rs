@@ -123,6 +123,12 @@ fn a_backtrace_that_was_asked_for_comes() {
         err.contains("token-1234") && err.contains("stack backtrace"),
         "{err}"
     );
+    let mut keyed = program("boom", &["run", "go"]);
+    let (_, _, err) = run(keyed
+        .env("RUST_BACKTRACE", "1")
+        .env("X_API_KEY", "token-1234"));
+    assert!(err.contains("panicked at") && err.contains("***"), "{err}");
+    assert!(!err.contains("token-1234"), "{err}");
 }
 
 fn a_call_by_hand_that_panics_is_a_failed_tool() {

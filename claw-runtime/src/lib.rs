@@ -117,7 +117,7 @@ pub mod turn;
 /// | `timeout = "10s"` | how long a call may take: `ms`, `s`, `m`, `h` |
 /// | `max_output = 5000` | characters of output that the model reads |
 /// | `blocking`, `parallel` | runs off the async threads; may run beside any other call |
-/// | `secrets("NAME")` | secrets the tool may be given |
+/// | `secrets("NAME")` | variables that hold the tool's secrets; the program masks their values everywhere |
 /// | `coerce = strict \| safe \| lenient` | how far arguments may be coerced |
 /// | `crate = path` | where claw is, when it is not `::claw` |
 ///

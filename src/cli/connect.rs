@@ -8,8 +8,8 @@ use claw_runtime::provider::abilities::Rule;
 use claw_runtime::provider::openai_chat::Quirks;
 use claw_runtime::provider::presets::Format;
 use claw_runtime::provider::{
-    Anthropic, Azure, DashScope, Gemini, Ollama, OpenAiChat, OpenAiResponses, Provider, SetupError,
-    Thinking, anthropic, gemini,
+    Anthropic, Azure, DashScope, Effort, Gemini, Ollama, OpenAiChat, OpenAiResponses, Provider,
+    SetupError, Thinking, anthropic, gemini,
 };
 use secrecy::SecretString;
 
@@ -25,6 +25,7 @@ pub(super) struct Connection {
     /// What its models can do, the strongest rule last.
     pub(super) rules: Vec<Rule>,
     pub(super) thinking: Thinking,
+    pub(super) effort: Option<Effort>,
     pub(super) api_version: Option<String>,
     pub(super) deployments: BTreeMap<String, String>,
 }
@@ -42,6 +43,7 @@ impl Connection {
             quirks,
             rules,
             thinking,
+            effort,
             api_version,
             deployments,
         } = self;
@@ -59,7 +61,13 @@ impl Connection {
             }};
         }
         Ok(match format {
-            Format::OpenAiResponses => Arc::new(made!(OpenAiResponses)),
+            Format::OpenAiResponses => {
+                let made = made!(OpenAiResponses);
+                Arc::new(match effort {
+                    Some(effort) => made.effort(effort),
+                    None => made,
+                })
+            }
             Format::Azure => {
                 let mut azure = made!(Azure);
                 if let Some(version) = api_version {

@@ -45,7 +45,7 @@ fn report(panic: &PanicHookInfo<'_>) {
     );
     let trace = Backtrace::capture();
     if trace.status() == BacktraceStatus::Captured {
-        text.push_str(&format!("{trace}"));
+        text.push_str(&format!("stack backtrace:\n{trace}"));
     }
     let _ = stderr().write_all(masked_message(&text).as_bytes());
 }

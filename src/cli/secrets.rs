@@ -11,7 +11,7 @@ static KNOWN: LazyLock<Secrets> = LazyLock::new(|| {
     let known = Secrets::new();
     for (name, value) in std::env::vars_os() {
         if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
-            if is_secret_name(name) && !is_path(value) {
+            if is_secret_name(name) && looks_made(value) && !is_path(value) {
                 known.add(value);
             }
             add_passwords(&known, value);
@@ -49,10 +49,21 @@ fn add_passwords(known: &Secrets, text: &str) {
         let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or(rest);
         let user = authority.rsplit_once('@').map(|(user, _)| user);
         if let Some((_, password)) = user.and_then(|user| user.split_once(':')) {
-            known.add(password);
-            known.add(&decoded(password));
+            for password in [password, &decoded(password)] {
+                if looks_made(password) {
+                    known.add(password);
+                }
+            }
         }
     }
+}
+
+/// Tells a secret from a word that stands in for one, as the password `postgres` of a database on this machine: masking that
+/// would take the word out of everything. What somebody declared to be a key is not asked.
+fn looks_made(value: &str) -> bool {
+    let has = |is: fn(char) -> bool| value.contains(is);
+    let is_mixed = has(char::is_uppercase) && has(char::is_lowercase);
+    value.len() >= 16 || is_mixed || has(|c| c.is_ascii_digit())
 }
 
 /// Tells whether a value is the place of a secret and not the secret itself, as `GOOGLE_APPLICATION_CREDENTIALS` has it.
@@ -106,8 +117,9 @@ mod tests {
         let known = Secrets::new();
         add_passwords(
             &known,
-            "postgres://me:pass%40word-1@h/db http://plain:80/x@y",
+            "postgres://me:pass%40word-1@h/db http://plain:80/x@y postgres://postgres:postgres@h",
         );
+        assert_eq!(known.mask("postgres"), "postgres");
         assert_eq!(
             known.mask("pass%40word-1 pass@word-1 plain:80/x@y"),
             "*** *** plain:80/x@y"

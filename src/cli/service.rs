@@ -128,6 +128,12 @@ impl Service {
             ))
             .hint("take it out: it is for the formats anthropic, gemini, ollama and dashscope"));
         }
+        if own.effort.is_some() && format != Format::OpenAiResponses {
+            return Err(Failure::usage(format!(
+                "`providers.{name}.effort` is set, and the service speaks another format"
+            ))
+            .hint("take it out, or say `format = \"openai-responses\"`"));
+        }
         let hides = own.mask.unwrap_or_else(|| !is_local(&base_url));
         let veil = if hides { veil(config)? } else { None };
         let kind = known.or_else(|| own.format.and_then(|format| presets::of(format.0)));
@@ -143,6 +149,7 @@ impl Service {
             quirks: known.map_or(Quirks::COMMON, |known| known.quirks),
             rules,
             thinking: own.thinking.map_or(Thinking::Unsaid, |it| it.0),
+            effort: own.effort.map(|it| it.0),
             api_version: own.api_version,
             deployments: own.deployments,
         };

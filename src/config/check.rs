@@ -121,6 +121,7 @@ const PROVIDER: &[(&str, Form)] = &[
     ("headers", Form::Headers),
     ("models", Form::Value),
     ("thinking", Form::Value),
+    ("effort", Form::Value),
     ("api_version", Form::Value),
     ("deployments", Form::Value),
     ("threads", Form::Value),

@@ -11,6 +11,7 @@ mod check;
 mod limits;
 mod load;
 mod mask;
+mod reasoning;
 mod trust;
 mod value;
 
@@ -30,10 +31,11 @@ pub(crate) use limits::LimitsConfig;
 pub(crate) use load::is_file;
 pub(crate) use load::{Sources, load};
 pub(crate) use mask::MaskConfig;
+pub(crate) use reasoning::{EffortConfig, ThinkingConfig};
 pub(crate) use trust::Untrusted;
 pub(crate) use value::{
-    Address, Durability, EnvName, Profile, Size, Span, StoreKind, Temperature, ThinkingConfig,
-    WireFormat, Zone, is_local,
+    Address, Durability, EnvName, Profile, Size, Span, StoreKind, Temperature, WireFormat, Zone,
+    is_local,
 };
 
 /// Every setting, with what nobody set left out.
@@ -121,6 +123,8 @@ pub(crate) struct ProviderConfig {
     pub(crate) models: Vec<String>,
     /// Whether its models reason before they answer.
     pub(crate) thinking: Option<ThinkingConfig>,
+    /// How hard they do, where the format has words for it.
+    pub(crate) effort: Option<EffortConfig>,
     /// The version of Azure's older addresses; its v1 address when left out.
     pub(crate) api_version: Option<String>,
     /// Azure's deployments by the model's name.
@@ -176,6 +180,8 @@ impl ProviderConfig {
             (self.key_file.is_some(), "key_file"),
             (!self.key_command.is_empty(), "key_command"),
             (self.ca_file.is_some(), "ca_file"),
+            (self.mask.is_some(), "mask"),
+            (self.effort.is_some(), "effort"),
             (!self.headers.is_empty(), "headers"),
             (self.thinking.is_some(), "thinking"),
             (self.api_version.is_some(), "api_version"),

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use claw_runtime::provider::Thinking;
 use claw_runtime::provider::presets::Format;
 use serde::{Deserialize, Deserializer, de};
 
@@ -183,44 +182,6 @@ impl FromStr for WireFormat {
                 quoted(text)
             )
         })
-    }
-}
-
-/// Whether models reason before they answer: `"adaptive"`, `"off"` or the most tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThinkingConfig(pub(crate) Thinking);
-
-impl<'de> Deserialize<'de> for ThinkingConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl de::Visitor<'_> for Read {
-            type Value = ThinkingConfig;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`adaptive`, `off` or a number of tokens")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ThinkingConfig, E> {
-                match text {
-                    "adaptive" => Ok(ThinkingConfig(Thinking::Adaptive)),
-                    "off" => Ok(ThinkingConfig(Thinking::Off)),
-                    _ => Err(E::custom(format!(
-                        "expected `adaptive`, `off` or a number of tokens, found {}",
-                        quoted(text)
-                    ))),
-                }
-            }
-
-            fn visit_i64<E: de::Error>(self, tokens: i64) -> Result<ThinkingConfig, E> {
-                match u64::try_from(tokens) {
-                    Ok(tokens @ 1..) => Ok(ThinkingConfig(Thinking::Budget(tokens))),
-                    _ => Err(E::custom(format!(
-                        "expected a number of tokens of at least 1, found `{tokens}`; `off` is for none"
-                    ))),
-                }
-            }
-        }
-        deserializer.deserialize_any(Read)
     }
 }
 
@@ -456,7 +417,7 @@ impl<'de> Deserialize<'de> for Span {
 }
 
 /// Quotes a value for a message, clipped.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();
     if short.len() < text.len() {
         short.push('…');

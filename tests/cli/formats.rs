@@ -68,7 +68,7 @@ fn openai_responses() {
     let completed = json!({"type": "response.completed", "response": {"status": "completed"}});
     let [first, second] = one_round(
         "format = \"openai-responses\"\nbase_url = \"ROOT/v1\"\nkey_env = \"WORK_KEY\"\n\
-         capabilities = { m = { reasoning = true } }",
+         capabilities = { m = { reasoning = true } }\neffort = \"low\"",
         [
             events(&[
                 json!({"type": "response.output_item.done", "output_index": 0, "item": thought}),
@@ -89,6 +89,7 @@ fn openai_responses() {
             .contains(&format!("authorization: bearer {KEY}"))
     );
     assert_eq!(first.body["store"], false);
+    assert_eq!(first.body["reasoning"], json!({"effort": "low"}));
     assert_eq!(
         first.body["include"],
         json!(["reasoning.encrypted_content"])

@@ -9,14 +9,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::Clock;
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
-use super::live::{Shown, Unseen, Watch};
-use super::mask::masked;
+use super::live::{Lines, Shown, Unseen, Watch};
+use super::mask::{append_failed, masked};
 use super::meter::Meter;
 use super::pending::{answer, pending_or};
 use super::prompt::{form, prompt};
@@ -35,9 +34,6 @@ use crate::provider::{
 use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Turn};
-
-/// How many progress lines may wait; more are dropped, for they only inform.
-const PROGRESS_LINES: usize = 64;
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
 const WOKEN: Duration = Duration::from_millis(200);
@@ -107,12 +103,7 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
                     work.appended(&step.append);
                     Input::Appended
                 }
-                Err(error) => masked(
-                    &agent.secrets,
-                    Input::AppendFailed {
-                        message: error.to_string(),
-                    },
-                ),
+                Err(error) => append_failed(&agent.secrets, &error),
             };
             step = turn.step(work.clock.now(), next);
         }
@@ -130,9 +121,6 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
         }
     }
 }
-
-/// A progress line: the call's id and the text.
-type Line = (String, String);
 
 /// A call under way.
 struct Running {
@@ -165,7 +153,7 @@ struct Work<'r> {
     purse: Arc<Purse>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
-    progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
+    progress: Lines,
     ready: VecDeque<Given>,
     /// Told when the inbox may hold something; `None` when that cannot be told any more.
     posted: Option<BoxFuture<'r, Result<(), StoreError>>>,
@@ -204,7 +192,7 @@ impl<'r> Work<'r> {
                 None => Purse::default(),
             }),
             ask: None,
-            progress: mpsc::channel(PROGRESS_LINES),
+            progress: Lines::default(),
             ready: VecDeque::new(),
             posted: Some(agent.store.posted(lease)),
             seen: None,
@@ -428,7 +416,7 @@ impl<'r> Work<'r> {
             return None;
         };
         let stop = self.token.child_token();
-        let lines = self.progress.0.clone();
+        let lines = self.progress.sender();
         let id = call.clone();
         let secrets = self.agent.secrets.clone();
         let progress: Progress = Arc::new(move |line: &str| {
@@ -508,7 +496,7 @@ impl<'r> Work<'r> {
                     return Input::Lost { message }.into();
                 }
                 posted = pending_or(&mut self.posted) => self.read_inbox(posted).await,
-                Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
+                (call, line) = self.progress.next() => self.watch.observer().progress(&call, &line),
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
                         let running = self.running.remove(&finished.call);
@@ -522,11 +510,8 @@ impl<'r> Work<'r> {
                     if self.watch.shown.load(Ordering::Relaxed) {
                         self.ready.push_back(Input::Shown.into());
                     }
-                    let reply = match reply {
-                        Ok(reply) => Input::Reply(self.lifted(reply)),
-                        Err(error) => Input::Failed(error),
-                    };
-                    self.ready.push_back(reply.into());
+                    let input = reply.map_or_else(Input::Failed, |reply| Input::Reply(self.lifted(reply)));
+                    self.ready.push_back(input.into());
                 }
                 answer = answer(&mut self.ask) => {
                     self.ask = None;

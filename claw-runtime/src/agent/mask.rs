@@ -1,6 +1,7 @@
 //! What the turn hears, without secrets: of what passes here nothing else is kept, sent or shown.
 
 use crate::secret::Secrets;
+use crate::session::StoreError;
 use crate::turn::Input;
 
 /// Returns the input with the secrets masked in what others said: people, models, services, tools, the store.
@@ -27,10 +28,9 @@ pub(super) fn masked(secrets: &Secrets, mut input: Input) -> Input {
         Input::Posted { content, .. } | Input::Said { content, .. } => {
             secrets.mask_content(content);
         }
-        Input::AppendFailed { message } | Input::Lost { message } => {
-            *message = secrets.mask_message(message);
-        }
+        Input::Lost { message } => *message = secrets.mask_message(message),
         Input::Appended
+        | Input::AppendFailed { .. }
         | Input::Shown
         | Input::OverBudget { .. }
         | Input::Approval { .. }
@@ -43,4 +43,11 @@ pub(super) fn masked(secrets: &Secrets, mut input: Input) -> Input {
         | Input::Fired(_) => {}
     }
     input
+}
+
+/// Returns the input that tells of a store's failure.
+pub(super) fn append_failed(secrets: &Secrets, error: &StoreError) -> Input {
+    Input::AppendFailed {
+        message: secrets.mask_message(&error.to_string()),
+    }
 }

@@ -74,7 +74,7 @@ pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use scripted::Scripted;
 pub use target::{Protocol, Target};
-pub use thinking::Thinking;
+pub use thinking::{Effort, Thinking};
 
 use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Message, StopReason, ToolCall, Usage};

@@ -110,6 +110,11 @@ impl Automaton {
         self.start[usize::from(byte)]
     }
 
+    /// Tells whether a pattern begins with this byte.
+    pub(super) fn begins(&self, byte: u8) -> bool {
+        self.start[usize::from(byte)] != START
+    }
+
     /// Returns how many of the last bytes may be the beginning of a pattern.
     pub(super) fn depth(&self, state: State) -> usize {
         self.nodes[state as usize].depth as usize

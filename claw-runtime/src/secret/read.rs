@@ -21,6 +21,15 @@ pub(super) enum Escapes {
 impl Escapes {
     pub(super) const ALL: [Self; 4] = [Self::None, Self::Percent, Self::Json, Self::Lines];
 
+    /// Tells whether a byte may begin an escape.
+    fn begin(self, byte: u8) -> bool {
+        match self {
+            Self::None | Self::Lines => false,
+            Self::Percent => byte == b'%',
+            Self::Json => byte == b'\\',
+        }
+    }
+
     /// Tells whether a text may read otherwise than it stands.
     pub(super) fn occur_in(self, text: &str) -> bool {
         match self {
@@ -64,13 +73,15 @@ impl Reader {
         hits: &mut Vec<Range<usize>>,
     ) {
         if self.escape.is_empty() {
-            match (self.escapes, byte) {
-                (Escapes::Lines, b'\n' | b'\r') => {}
-                (Escapes::Percent, b'%') | (Escapes::Json, b'\\') => {
-                    self.escape_at = at;
-                    self.escape.push(byte);
-                }
-                _ => self.take(automaton, byte, at, at, hits),
+            // Most text is nothing to look at.
+            if self.state == START && !automaton.begins(byte) && !self.escapes.begin(byte) {
+                return;
+            }
+            if self.escapes.begin(byte) {
+                self.escape_at = at;
+                self.escape.push(byte);
+            } else if self.escapes != Escapes::Lines || !matches!(byte, b'\n' | b'\r') {
+                self.take(automaton, byte, at, at, hits);
             }
             return;
         }
@@ -107,12 +118,12 @@ impl Reader {
         hits: &mut Vec<Range<usize>>,
     ) {
         self.state = automaton.step(self.state, byte);
-        self.starts.push_back(from);
         let depth = automaton.depth(self.state);
+        let found = automaton.found(self.state);
+        self.starts.push_back(from);
         while self.starts.len() > depth {
             self.starts.pop_front();
         }
-        let found = automaton.found(self.state);
         if found > 0 {
             hits.push(self.starts[depth - found]..to + 1);
         }

@@ -41,7 +41,7 @@ pub struct Spec {
     pub net: &'static [&'static str],
     /// Arguments that are secret: masked in reports, events and approvals.
     pub secret: &'static [&'static str],
-    /// Names of the secrets the tool may be given.
+    /// Names of the variables that hold the secrets the tool uses; the program masks their values everywhere.
     pub secrets: &'static [&'static str],
     /// How far arguments may be coerced; `None` is safe, or strict for a destructive tool.
     pub coerce: Option<Coerce>,

@@ -379,7 +379,14 @@ impl Turn {
             self.usage += usage;
         }
         if let Some(reason) = wrap_up {
-            return self.finish_composed(reason);
+            // What was refused for its form alone is said in another one.
+            return match class {
+                FailureClass::SchemaRefused if !shown && self.learn_dialect() => {}
+                FailureClass::ToolsUnsupported if !shown && self.has_another_way() => {
+                    self.learn_no_tools(class, message);
+                }
+                _ => self.finish_composed(reason),
+            };
         }
         match class {
             _ if no_form => self.ask_without_form(),
@@ -428,6 +435,12 @@ impl Turn {
             usage: None,
             incomplete: true,
         });
+    }
+
+    /// Tells whether the model that is asked with tool definitions may be asked without.
+    fn has_another_way(&self) -> bool {
+        let otherwise = self.setup.otherwise.get(self.target).copied().flatten();
+        self.protocol() == Protocol::Native && otherwise.is_some()
     }
 
     /// Asks the same again without tool definitions, or another model where the agent takes none that cannot call.

@@ -474,6 +474,26 @@ fn a_refused_schema_goes_in_the_laxer_dialect_and_that_is_kept() {
 }
 
 #[test]
+fn a_wrap_up_that_is_refused_for_its_form_is_asked_in_another() {
+    for (class, protocol, dialect) in [
+        (FailureClass::SchemaRefused, Protocol::Native, "openai"),
+        (
+            FailureClass::ToolsUnsupported,
+            Protocol::Prompt,
+            "openai-strict",
+        ),
+    ] {
+        let mut world = World::new([calls(&[("look", "{}")]), fails(class), says("So far.")]);
+        world.limits.rounds = 1;
+        let ran = start(&world);
+        assert_eq!(ran.outcome.text, "So far.");
+        assert!(matches!(ran.outcome.reason, EndReason::Limit { .. }));
+        let (last, ..) = ran.requests.last().unwrap();
+        assert_eq!((last.protocol, &*last.dialect), (protocol, dialect));
+    }
+}
+
+#[test]
 fn a_model_that_spoke_is_not_asked_the_same_in_another_form() {
     for class in [FailureClass::ToolsUnsupported, FailureClass::SchemaRefused] {
         let broken = Act::Fail {

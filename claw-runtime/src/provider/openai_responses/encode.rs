@@ -12,10 +12,10 @@ use crate::dialect::Offer;
 use crate::message::{ContentBlock, Image, Message, Role, ToolCall, ToolResult};
 use crate::provider::content::{result_text, text_of, text_of_block, wire_call, with_mark};
 use crate::provider::prefix::{self, Buffer};
-use crate::provider::{Request, ToolChoice};
+use crate::provider::{Effort, Request, ToolChoice};
 
-/// Who is asked. The format has no quirks.
-pub(super) type Peer<'a> = prefix::Peer<'a, ()>;
+/// Who is asked, and how hard it is to reason.
+pub(super) type Peer<'a> = prefix::Peer<'a, Option<Effort>>;
 
 /// The longest `call_id` the service takes.
 const LONGEST_ID: usize = 64;
@@ -54,6 +54,11 @@ impl prefix::Body for Body<'_> {
             // Models that do not reason refuse this.
             self.out
                 .raw(",\"include\":[\"reasoning.encrypted_content\"]");
+            if let Some(effort) = self.peer.quirks {
+                self.out.raw(",\"reasoning\":{\"effort\":");
+                self.out.string(effort.as_str());
+                self.out.raw("}");
+            }
         }
         self.tools();
         if !self.request.system.is_empty() {

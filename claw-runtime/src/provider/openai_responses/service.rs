@@ -9,13 +9,14 @@ use super::encode::{Peer, encode};
 use crate::dialect::Dialect;
 use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::openai_chat::model_ids;
-use crate::provider::{Capabilities, DeltaSink, Provider, ProviderError, Reply, Request};
+use crate::provider::{Capabilities, DeltaSink, Effort, Provider, ProviderError, Reply, Request};
 use crate::secret::Secrets;
 
 /// A service that speaks OpenAI's Responses API.
 #[derive(Debug)]
 pub struct OpenAiResponses {
     endpoint: Endpoint,
+    effort: Option<Effort>,
 }
 
 impl OpenAiResponses {
@@ -40,10 +41,17 @@ impl OpenAiResponses {
         endpoint.timeouts.between_content = endpoint.timeouts.first_content;
         Ok(Self {
             endpoint: endpoint.key_in(AUTHORIZATION, "Bearer ")?,
+            effort: None,
         })
     }
 
     endpoint::options!();
+
+    /// Sets how hard models reason that are declared to; as each does unasked when left out.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = Some(effort);
+        self
+    }
 
     /// Encodes the request at once; what is returned borrows nothing of it.
     fn attempt<'a>(
@@ -57,7 +65,7 @@ impl OpenAiResponses {
             .streams(request.model, sink.is_some(), offers_tools);
         let peer = Peer {
             provider: &self.endpoint.name,
-            quirks: (),
+            quirks: self.effort,
             capabilities: self.endpoint.capabilities(request.model),
         };
         let body = encode(request, peer, stream);

@@ -9,7 +9,7 @@ use crate::provider::samples::{BARE, assert_goes_on, call, image};
 
 const PEER: Peer<'_> = Peer {
     provider: "p",
-    quirks: (),
+    quirks: None,
     capabilities: Capabilities::FULL,
 };
 
@@ -72,6 +72,19 @@ fn nothing_is_stored_and_reasoning_is_asked_for_where_there_is_some() {
         stop: &["</x>"],
         ..request("Be brief.", &messages)
     };
+    for (word, effort) in Effort::ALL {
+        let hard = Peer {
+            quirks: Some(effort),
+            ..reasons
+        };
+        let sent = body(&asked, hard, true);
+        assert_eq!(sent["reasoning"], json!({"effort": word}));
+        let other = Peer {
+            quirks: Some(effort),
+            ..PEER
+        };
+        assert!(body(&asked, other, true).get("reasoning").is_none());
+    }
     assert_eq!(
         body(&asked, reasons, true),
         json!({
