@@ -39,12 +39,14 @@
 //! # }
 //! ```
 //!
-//! [Writing tools](guide::writing_tools) is the guide; [compile errors](guide::compile_errors) has each message with its cure.
+//! [Writing tools](guide::writing_tools) is the guide; [compile errors](guide::compile_errors) has each message with its cure;
+//! [without a provider](guide::without_a_provider) runs a model in the program itself.
 //!
 //! # Features
 //!
 //! - `cli` (default): the program behind `main`, its config file and terminal.
 //! - `tools` (default): the built-in tools.
+//! - `local`: models that run in the process, from a file of weights.
 //! - `postgres`: sessions in Postgres, shared by many hosts.
 //!
 //! # Settings
@@ -90,7 +92,7 @@ pub use claw_runtime::__private;
 pub use claw_runtime::*;
 pub use {serde, serde_json};
 
-/// Guides: how to write tools, and what to do when one does not compile.
+/// Guides: how to write tools, what to do when one does not compile, and how to run without a service.
 ///
 /// Only the documentation has this module.
 #[cfg(doc)]
@@ -100,6 +102,9 @@ pub mod guide {
 
     #[doc = include_str!("docs/compile-errors.md")]
     pub mod compile_errors {}
+
+    #[doc = include_str!("docs/without-a-provider.md")]
+    pub mod without_a_provider {}
 }
 
 /// What nearly every program with tools imports.

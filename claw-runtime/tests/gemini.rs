@@ -5,31 +5,18 @@
 #[allow(dead_code, reason = "not every server of the module is needed here")]
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, Role, StopReason, ToolCall, ToolResult, Usage};
 use claw_runtime::provider::gemini::Options;
-use claw_runtime::provider::{
-    Delta, DeltaSink, FailureClass, Gemini, Provider, Request, Thinking, ToolChoice,
-};
-use claw_runtime::registry::Toolset;
-use claw_runtime::tool::{Spec, Tool, ToolOutput};
+use claw_runtime::provider::{FailureClass, Gemini, Provider, Request, Thinking, ToolChoice};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use support::asked::{Seen, weather};
 use support::{Server, answer, json as json_answer, stream};
 
 const KEY: &str = "AIza-1234567890";
-
-#[derive(Default)]
-struct Seen(Vec<Delta>);
-
-impl DeltaSink for Seen {
-    fn delta(&mut self, delta: Delta) {
-        self.0.push(delta);
-    }
-}
 
 fn provider(server: &Server) -> Gemini {
     let key = SecretString::from(KEY.to_owned());
@@ -49,14 +36,6 @@ fn request(messages: &[Message]) -> Request<'_> {
         stop: &[],
         form: None,
     }
-}
-
-fn weather() -> Toolset {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    let handler: claw_runtime::tool::Handler =
-        Arc::new(|_, _| Box::pin(async { Ok::<_, _>(ToolOutput::text("")) }));
-    let spec = Spec::new("weather".into(), "Weather.".into());
-    Toolset::new([Arc::new(Tool::dynamic(spec, schema, handler))]).unwrap()
 }
 
 fn says(parts: Value, finish: Value, usage: Value) -> Value {
@@ -120,7 +99,7 @@ async fn a_request_is_sent_as_the_format_says() {
             "systemInstruction": {"parts": [{"text": "Be brief."}]},
             "tools": [{"functionDeclarations": [{
                 "name": "weather",
-                "description": "Weather.",
+                "description": "Weather \"now\".",
                 "parametersJsonSchema": {
                     "type": "object", "properties": {"city": {"type": "string"}},
                 },

@@ -308,20 +308,31 @@ async fn a_model_that_reasons_in_its_text_keeps_its_reasoning() {
 }
 
 #[tokio::test]
-async fn a_cut_reply_in_the_form_is_a_fault_and_runs_nothing() {
-    for whole in [CALL, ANSWER] {
-        for end in 1..whole.len() {
-            let model = scripted([cut(&whole[..end]), says(ANSWER)]);
-            let builder = agent(&model).constrain(Constrain::Always);
-            let (outcome, seen, requests) = turn(&model, builder).await;
-            assert_eq!(outcome.text, "It is 2.");
-            assert_eq!(forms(&requests), [true, true], "{}", &whole[..end]);
-            assert!(last_said(&requests[1]).contains("ends before its JSON object does"));
-            assert_eq!(seen.learnt(), 0);
-            let ran = |event: &Event| matches!(event, Event::Intent { .. });
-            assert!(!seen.0.iter().any(ran));
-        }
+async fn a_cut_call_in_the_form_is_a_fault_and_runs_nothing() {
+    // An answer is one too, as long as nothing of it is said.
+    let unsaid = &ANSWER[..ANSWER.find("It").unwrap()];
+    let cuts = (1..CALL.len()).map(|end| &CALL[..end]);
+    for reply in cuts.chain((1..=unsaid.len()).map(|end| &unsaid[..end])) {
+        let model = scripted([cut(reply), says(ANSWER)]);
+        let builder = agent(&model).constrain(Constrain::Always);
+        let (outcome, seen, requests) = turn(&model, builder).await;
+        assert_eq!(outcome.text, "It is 2.");
+        assert_eq!(forms(&requests), [true, true], "{reply}");
+        assert!(last_said(&requests[1]).contains("ends before its JSON object does"));
+        assert_eq!(seen.learnt(), 0);
+        let ran = |event: &Event| matches!(event, Event::Intent { .. });
+        assert!(!seen.0.iter().any(ran));
     }
+}
+
+#[tokio::test]
+async fn of_a_cut_answer_in_the_form_counts_what_was_written() {
+    let model = scripted([cut(r#"{"answer": "It is \u00"#)]);
+    let builder = agent(&model).constrain(Constrain::Always);
+    let (outcome, _, requests) = turn(&model, builder).await;
+    assert_eq!(outcome.text, "It is ");
+    assert!(matches!(outcome.reason, EndReason::Limit { .. }));
+    assert_eq!(forms(&requests), [true]);
 }
 
 /// A process that ends anywhere on the ladder: the next one goes on at the same rung.

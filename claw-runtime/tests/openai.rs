@@ -5,20 +5,18 @@
 #[allow(dead_code, reason = "not every server of the module is needed here")]
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, StopReason, Usage};
 use claw_runtime::provider::openai_chat::{MaxTokens, Quirks};
 use claw_runtime::provider::{
-    Capabilities, Delta, DeltaSink, FailureClass, OpenAiChat, Provider, ProviderError, Reply,
-    Request, Timeouts, ToolChoice,
+    Capabilities, Delta, FailureClass, OpenAiChat, Provider, ProviderError, Reply, Request,
+    Timeouts, ToolChoice,
 };
-use claw_runtime::registry::Toolset;
-use claw_runtime::tool::{Spec, Tool, ToolOutput};
 use secrecy::SecretString;
 use serde_json::json;
+use support::asked::{Seen, weather};
 use support::{Act, Server, answer, chunk, gzip, json as json_answer, open_stream, stream};
 
 const KEY: &str = "key-1234567890";
@@ -32,15 +30,6 @@ const STOP: &str = r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}
 
 "#;
 const DONE: &str = "data: [DONE]\n\n";
-
-#[derive(Default)]
-struct Seen(Vec<Delta>);
-
-impl DeltaSink for Seen {
-    fn delta(&mut self, delta: Delta) {
-        self.0.push(delta);
-    }
-}
 
 fn provider(server: &Server) -> OpenAiChat {
     let key = SecretString::from(KEY.to_owned());
@@ -96,14 +85,6 @@ async fn stall(acts: Vec<Act>) -> ProviderError {
 async fn failure(acts: Vec<Act>) -> ProviderError {
     let server = Server::start([acts]).await;
     streamed(&provider(&server)).await.unwrap_err()
-}
-
-fn weather() -> Toolset {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    let handler: claw_runtime::tool::Handler =
-        Arc::new(|_, _| Box::pin(async { Ok::<_, _>(ToolOutput::text("")) }));
-    let spec = Spec::new("weather".into(), "Weather \"now\".".into());
-    Toolset::new([Arc::new(Tool::dynamic(spec, schema, handler))]).unwrap()
 }
 
 #[tokio::test]

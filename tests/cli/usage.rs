@@ -39,7 +39,7 @@ fn wrong_usage_ends_with_2_and_a_clean_stdout() {
 }
 
 #[test]
-fn without_a_model_four_lines_tell_how_to_go_on() {
+fn without_a_model_each_way_to_go_on_is_told() {
     let (_folder, output) = run(&["run", "hi"]);
     assert_eq!(code(&output), Some(3));
     let err = err(&output);

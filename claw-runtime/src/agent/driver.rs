@@ -9,13 +9,12 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::clock::Clock;
+use super::clock::{Clock, millis};
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
-use super::live::{Shown, Unseen, Watch};
+use super::live::{Lines, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
 use super::spawn::Caller;
@@ -33,9 +32,6 @@ use crate::provider::{
 use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Turn};
-
-/// How many progress lines may wait; more are dropped, for they only inform.
-const PROGRESS_LINES: usize = 64;
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
 const WOKEN: Duration = Duration::from_millis(200);
@@ -124,9 +120,6 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
     }
 }
 
-/// A progress line: the call's id and the text.
-type Line = (String, String);
-
 /// A call under way.
 struct Running {
     stop: CancellationToken,
@@ -158,7 +151,7 @@ struct Work<'r> {
     purse: Arc<Purse>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
-    progress: (mpsc::Sender<Line>, mpsc::Receiver<Line>),
+    progress: Lines,
     ready: VecDeque<Given>,
     /// Told when the inbox may hold something; `None` when that cannot be told any more.
     posted: Option<BoxFuture<'r, Result<(), StoreError>>>,
@@ -197,7 +190,7 @@ impl<'r> Work<'r> {
                 None => Purse::default(),
             }),
             ask: None,
-            progress: mpsc::channel(PROGRESS_LINES),
+            progress: Lines::default(),
             ready: VecDeque::new(),
             posted: Some(agent.store.posted(lease)),
             seen: None,
@@ -438,7 +431,7 @@ impl<'r> Work<'r> {
             return None;
         };
         let stop = self.token.child_token();
-        let lines = self.progress.0.clone();
+        let lines = self.progress.sender();
         let id = call.clone();
         let secrets = self.agent.secrets.clone();
         let progress: Progress = Arc::new(move |line: &str| {
@@ -518,7 +511,7 @@ impl<'r> Work<'r> {
                     return Input::Lost { message }.into();
                 }
                 posted = pending_or(&mut self.posted) => self.read_inbox(posted).await,
-                Some((call, line)) = self.progress.1.recv() => self.watch.observer().progress(&call, &line),
+                (call, line) = self.progress.next() => self.watch.observer().progress(&call, &line),
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
                     Ended::Finished(finished) => {
                         let running = self.running.remove(&finished.call);
@@ -601,8 +594,4 @@ async fn answer(ask: &mut Option<(String, BoxFuture<'_, Input>)>) -> Input {
         Some((_, answer)) => answer.await,
         None => std::future::pending().await,
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

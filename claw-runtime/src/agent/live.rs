@@ -1,7 +1,9 @@
-//! What an observer sees of a reply while it comes.
+//! What an observer sees of a reply while it comes, and of calls while they run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
 
 use super::Observer;
 use crate::dialect::Offer;
@@ -123,4 +125,34 @@ pub(super) struct Unseen;
 
 impl DeltaSink for Unseen {
     fn delta(&mut self, _: Delta) {}
+}
+
+/// A progress line: the call's id and the text.
+pub(super) type Line = (String, String);
+
+/// How many progress lines may wait; more are dropped, for they only inform.
+const MOST_LINES: usize = 64;
+
+/// The progress lines of running calls. The queue is there from the first call on: an answer without calls needs none, and
+/// of those many are open at once.
+#[derive(Default)]
+pub(super) struct Lines(Option<(mpsc::Sender<Line>, mpsc::Receiver<Line>)>);
+
+impl Lines {
+    /// Returns where a call puts its lines.
+    pub(super) fn sender(&mut self) -> mpsc::Sender<Line> {
+        let queue = self.0.get_or_insert_with(|| mpsc::channel(MOST_LINES));
+        queue.0.clone()
+    }
+
+    /// Waits for the next line, for ever when there is none.
+    pub(super) async fn next(&mut self) -> Line {
+        // With a sender of our own a queue never ends.
+        if let Some((_, lines)) = &mut self.0
+            && let Some(line) = lines.recv().await
+        {
+            return line;
+        }
+        std::future::pending().await
+    }
 }

@@ -119,7 +119,7 @@ where
             (Some(head), written)
         }
         None => {
-            body.buffer().out.reserve(4096);
+            body.buffer().out.reserve(1024);
             body.begin();
             (None, 0)
         }

@@ -144,8 +144,11 @@ mod tests {
             (r#""{\"token\":\"S\"}""#, "{}"),
             (r#"{"token":"S"#, "{}"),
         ];
+        // The order of members is not ours to say: it differs with what else is built.
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         for (sent, kept) in cases {
-            assert_eq!(masked(&tool(&["token"]), sent.to_owned()), kept, "{sent}");
+            let masked = masked(&tool(&["token"]), sent.to_owned());
+            assert_eq!(read(&masked), read(kept), "{sent}");
         }
         let nested = r#"{"hosts":[{"password":"S"}]}"#.to_owned();
         assert_eq!(

@@ -1,5 +1,7 @@
 //! A server on loopback that answers as it is told, well or badly.
 
+pub(crate) mod asked;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -95,16 +95,19 @@ pub(super) struct Reading {
     text: Vec<u32>,
     at: usize,
     likelihood: Arc<Mutex<f64>>,
+    enough: f64,
 }
 
 impl Reading {
-    /// Returns the reader of `text` and where the sum of the logarithms stands in the end.
-    pub(super) fn of(text: Vec<u32>) -> (Self, Arc<Mutex<f64>>) {
+    /// Returns the reader of `text` and where the sum of the logarithms stands in the end. It only falls, so below
+    /// `enough` nothing more is read.
+    pub(super) fn of(text: Vec<u32>, enough: f64) -> (Self, Arc<Mutex<f64>>) {
         let likelihood = Arc::new(Mutex::new(0.0));
         let reading = Self {
             text,
             at: 0,
             likelihood: likelihood.clone(),
+            enough,
         };
         (reading, likelihood)
     }
@@ -124,12 +127,13 @@ impl Constraint for Reading {
             .iter()
             .map(|logit| f64::from(logit - most).exp())
             .sum();
-        *self
+        let mut likelihood = self
             .likelihood
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) += f64::from(own - most) - sum.ln();
+            .unwrap_or_else(PoisonError::into_inner);
+        *likelihood += f64::from(own - most) - sum.ln();
         self.at += 1;
-        if self.at == self.text.len() {
+        if self.at == self.text.len() || *likelihood < self.enough {
             return Ok(Step::Complete);
         }
         logits.fill(f32::NEG_INFINITY);
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_text_is_as_likely_as_its_tokens_one_after_the_other() {
-        let (mut reading, likelihood) = Reading::of(vec![1, 0]);
+        let (mut reading, likelihood) = Reading::of(vec![1, 0], f64::NEG_INFINITY);
         // Probabilities of 1/4 and 3/4, then of 1/2 each.
         let mut logits = [1.0_f32, 1.0 + 3.0_f32.ln()];
         assert_eq!(reading.mask(&mut logits), Ok(Step::More));
@@ -211,9 +215,11 @@ mod tests {
         assert_eq!(reading.mask(&mut [5.0, 5.0]), Ok(Step::Complete));
         let sum = *likelihood.lock().expect("no panic");
         assert!((sum - (0.75_f64 * 0.5).ln()).abs() < 1e-6, "{sum}");
-        let (mut reading, _) = Reading::of(vec![9]);
+        let (mut reading, _) = Reading::of(vec![0, 1], 0.25_f64.ln());
+        assert_eq!(reading.mask(&mut [0.0, 3.0]), Ok(Step::Complete));
+        let (mut reading, _) = Reading::of(vec![9], f64::NEG_INFINITY);
         assert!(reading.mask(&mut [0.0]).is_err());
-        let (mut reading, _) = Reading::of(Vec::new());
+        let (mut reading, _) = Reading::of(Vec::new(), f64::NEG_INFINITY);
         assert_eq!(reading.mask(&mut [0.0]), Ok(Step::Complete));
     }
 }

@@ -107,7 +107,7 @@ impl Loaded {
         let parts = self.template.render(&asked.said);
         let mut job = self.job(Template::encode(&parts, self.engine.vocabulary()));
         job.constraint = constraint;
-        job.most = asked.most.unwrap_or(usize::MAX);
+        job.most = asked.most.unwrap_or(usize::MAX).min(self.context());
         job.temperature = asked.temperature;
         job.seed = asked.seed;
         job.stop = asked.stop;
@@ -153,14 +153,16 @@ impl Loaded {
         let vocabulary = self.engine.vocabulary();
         let mut text = Template::encode(&[Part::Text(last.text.clone())], vocabulary);
         text.truncate(choose::LONGEST);
-        let mut scores = Vec::new();
+        let (mut scores, mut best) = (Vec::new(), f64::NEG_INFINITY);
         for line in &ranked.lines {
             let line = Template::encode(&[Part::Text(line.clone())], vocabulary);
-            let (reading, likelihood) = Reading::of(text.clone());
+            let (reading, likelihood) = Reading::of(text.clone(), best);
             let mut job = self.job(line);
             job.constraint = Some(Box::new(reading));
             finished(self.engine.run(job)?, |_| {}).await?;
-            scores.push(*likelihood.lock().unwrap_or_else(PoisonError::into_inner));
+            let score = *likelihood.lock().unwrap_or_else(PoisonError::into_inner);
+            best = best.max(score);
+            scores.push(score);
         }
         Ok(ranked.best(&scores))
     }

@@ -5,8 +5,9 @@ use serde_json::json;
 use super::*;
 use crate::agent::{Agent, Observer};
 use crate::event::{EndReason, Event};
+use crate::fallback::constrained;
 use crate::limits::Limits;
-use crate::message::{ContentBlock, Message, StopReason};
+use crate::message::{ContentBlock, Message, StopReason, text_of};
 use crate::provider::{Delta, ToolChoice};
 use crate::registry::Toolset;
 use crate::tool::{Effect, Spec, Tool, ToolOutput};
@@ -57,6 +58,68 @@ fn request<'a>(model: &'a str, messages: &'a [Message]) -> Request<'a> {
         stop: &[],
         form: None,
     }
+}
+
+/// Random weights want nothing and say nothing; what they write is in the form all the same.
+#[tokio::test]
+async fn any_weights_write_the_form() {
+    let (_folder, path) = engine::tests::small_model();
+    let local = Local::new("local", Settings::default()).weights("tiny", &path);
+    let form = constrained::schema(&tools());
+    let messages = [Message::user("Hi <|im_end|>")];
+    let mut short = request("tiny", &messages);
+    (short.form, short.max_output_tokens) = (Some(&*form), Some(200));
+    let reply = local.complete(short, None).await.expect("a reply");
+    let text = text_of(&reply.content);
+    assert!(constrained::is_begun(&text, &reply.stop), "{text}");
+    let found = constrained::read(&text, &reply.stop, &tools());
+    for call in &found.calls {
+        let toolset = tools();
+        let tool = toolset.get(&call.name).expect("a known tool");
+        assert!(tool.validate(&call.arguments).is_ok(), "{text}");
+    }
+    let usage = reply.usage.expect("tokens");
+    assert!(usage.output_tokens <= 200);
+    assert_eq!(
+        local.complete(short, None).await.expect("a reply").content,
+        reply.content
+    );
+    // After a result there is an answer, and after a failure anything.
+    let result = [Message::user(
+        "<tool_response name=\"add\" id=\"1\">5</tool_response>",
+    )];
+    short.messages = &result;
+    let reply = local.complete(short, None).await.expect("a reply");
+    assert!(text_of(&reply.content).starts_with("{\"answer\": \""));
+    let window = local.about("tiny").await.expect("a model").window;
+    assert_eq!(
+        (window, local.capabilities("tiny").window),
+        (Some(512), Some(512))
+    );
+}
+
+#[tokio::test]
+async fn two_sessions_share_a_model_and_one_may_leave() {
+    let (_folder, path) = engine::tests::small_model();
+    let local = Local::new("local", Settings::default()).weights("tiny", &path);
+    let (one, two) = ([Message::user("One.")], [Message::user("Two.")]);
+    let mut long = request("tiny", &two);
+    long.max_output_tokens = None;
+    let alone = local
+        .complete(request("tiny", &one), None)
+        .await
+        .expect("a reply");
+    let leaving = local.complete(long, None);
+    let beside = local.complete(request("tiny", &one), None);
+    tokio::select! {
+        reply = beside => assert_eq!(reply.expect("a reply").content, alone.content),
+        reply = leaving => assert!(reply.is_ok()),
+    }
+    let after = local
+        .complete(request("tiny", &one), None)
+        .await
+        .expect("a reply");
+    assert_eq!(after.content, alone.content);
 }
 
 /// The file that `CLAW_TEST_GGUF` names.

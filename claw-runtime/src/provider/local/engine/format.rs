@@ -84,6 +84,51 @@ impl Format {
         }
     }
 
+    /// Tells whether numbers are 4 bits from 0, times a scale and above a least for every 32.
+    pub(super) fn is_four(self) -> bool {
+        matches!(self, Self::Q4_0 | Self::Q4_1 | Self::Q4K)
+    }
+
+    /// Reads whole blocks of such a format as they are: 32 numbers in 16 bytes, those of the first half low.
+    pub(super) fn read_fours(
+        self,
+        bytes: &[u8],
+        quants: &mut [[u8; 16]],
+        scales: &mut [f32],
+        least: &mut [f32],
+    ) {
+        let groups = self.numbers() / 32;
+        let out = quants.chunks_exact_mut(groups);
+        let sides = scales
+            .chunks_exact_mut(groups)
+            .zip(least.chunks_exact_mut(groups));
+        for ((block, quants), (scales, least)) in
+            bytes.chunks_exact(self.bytes()).zip(out).zip(sides)
+        {
+            match self {
+                Self::Q4K => {
+                    for group in 0..groups {
+                        (scales[group], least[group]) = group_of_q45k(block, group);
+                        let numbers = &block[16 + group / 2 * 32..];
+                        let four = |at: usize| numbers[at] >> (group % 2 * 4) & 15;
+                        quants[group] = std::array::from_fn(|at| four(at) | four(at + 16) << 4);
+                    }
+                }
+                _ => {
+                    let head = self.bytes() - 16;
+                    let scale = half(block, 0);
+                    let below = if head == 4 {
+                        half(block, 2)
+                    } else {
+                        -8.0 * scale
+                    };
+                    (scales[0], least[0]) = (scale, below);
+                    quants[0].copy_from_slice(&block[head..]);
+                }
+            }
+        }
+    }
+
     /// Reads whole blocks into `out`, which has room for exactly their numbers.
     pub(super) fn read(self, bytes: &[u8], out: &mut [f32]) {
         let blocks = bytes.chunks_exact(self.bytes());
@@ -170,23 +215,30 @@ fn q3k(block: &[u8], out: &mut [f32]) {
 
 /// 8 groups of 32 numbers of 4 or 5 bits, each with a scale and a minimum of 6 bits.
 fn q45k(block: &[u8], fifth: Option<&[u8]>, quants: &[u8], out: &mut [f32]) {
-    let (scale, least) = (half(block, 0), half(block, 2));
-    let packed = &block[4..16];
-    for (at, out) in out.iter_mut().enumerate() {
-        let group = at / 32;
-        let (factor, minimum) = if group < 4 {
-            (packed[group] & 63, packed[group + 4] & 63)
-        } else {
-            let both = packed[group + 4];
-            (
-                both & 15 | packed[group - 4] >> 6 << 4,
-                both >> 4 | packed[group] >> 6 << 4,
-            )
-        };
-        let quant = quants[group / 2 * 32 + at % 32] >> (group % 2 * 4) & 15;
-        let fifth = fifth.map_or(0, |bits| (bits[at % 32] >> group & 1) << 4);
-        *out = scale * f32::from(factor) * f32::from(quant | fifth) - least * f32::from(minimum);
+    for (group, out) in out.chunks_exact_mut(32).enumerate() {
+        let (scale, least) = group_of_q45k(block, group);
+        for (at, out) in out.iter_mut().enumerate() {
+            let quant = quants[group / 2 * 32 + at] >> (group % 2 * 4) & 15;
+            let fifth = fifth.map_or(0, |bits| (bits[at] >> group & 1) << 4);
+            *out = scale * f32::from(quant | fifth) + least;
+        }
     }
+}
+
+/// The scale and the least number of one of these groups.
+fn group_of_q45k(block: &[u8], group: usize) -> (f32, f32) {
+    let packed = &block[4..16];
+    let (factor, minimum) = if group < 4 {
+        (packed[group] & 63, packed[group + 4] & 63)
+    } else {
+        let both = packed[group + 4];
+        (
+            both & 15 | packed[group - 4] >> 6 << 4,
+            both >> 4 | packed[group] >> 6 << 4,
+        )
+    };
+    let (scale, least) = (half(block, 0), half(block, 2));
+    (scale * f32::from(factor), -least * f32::from(minimum))
 }
 
 /// 16 groups of 16 numbers of 6 bits, each with a scale of 8 bits.

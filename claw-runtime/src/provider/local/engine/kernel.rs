@@ -9,38 +9,100 @@ use pulp::{Arch, WithSimd};
 /// Numbers that share a scale.
 pub(super) const BLOCK: usize = 32;
 
-/// One row of whole numbers with a scale for each [`BLOCK`] of them.
-#[derive(Clone, Copy)]
-pub(super) struct Scaled<'a, T> {
-    pub quants: &'a [[T; BLOCK]],
-    pub scales: &'a [f32],
+/// Weights that share a scale.
+pub(super) trait Block: Copy + Default + Send + Sync {
+    /// Returns the weights, those of the first half first.
+    fn unpack(&self) -> [i16; BLOCK];
+
+    /// Returns the same as two vectors.
+    #[cfg(target_arch = "x86_64")]
+    fn unpack_v3(&self, v3: pulp::x86::V3) -> [V3Half; 2];
 }
 
-/// Multiplies each of `rows` with each of `tokens`; `out` holds the products of one row side by side.
+#[cfg(target_arch = "x86_64")]
+type V3Half = std::arch::x86_64::__m256i;
+
+/// Weights of 8 bits.
+pub(super) type Eight = [i8; BLOCK];
+
+/// Weights of 4 bits, from 0: the first half low, the second high.
+pub(super) type Four = [u8; BLOCK / 2];
+
+impl Block for Eight {
+    #[inline(always)]
+    fn unpack(&self) -> [i16; BLOCK] {
+        self.map(i16::from)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn unpack_v3(&self, v3: pulp::x86::V3) -> [V3Half; 2] {
+        let halves: [[i8; BLOCK / 2]; 2] = pulp::cast(*self);
+        halves.map(|half| v3.avx2._mm256_cvtepi8_epi16(pulp::cast(half)))
+    }
+}
+
+impl Block for Four {
+    #[inline(always)]
+    fn unpack(&self) -> [i16; BLOCK] {
+        std::array::from_fn(|at| i16::from(self[at % 16] >> (at / 16 * 4) & 15))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn unpack_v3(&self, v3: pulp::x86::V3) -> [V3Half; 2] {
+        let both = v3.avx2._mm256_cvtepu8_epi16(pulp::cast(*self));
+        let low = v3.avx2._mm256_and_si256(both, v3.avx._mm256_set1_epi16(15));
+        [low, v3.avx2._mm256_srli_epi16::<4>(both)]
+    }
+}
+
+/// One row of weights: each is its whole number times the block's scale, and the block's least weight on top.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a, B> {
+    pub blocks: &'a [B],
+    pub scales: &'a [f32],
+    /// Empty where all are 0.
+    pub least: &'a [f32],
+}
+
+/// The numbers of one token.
+#[derive(Clone, Copy)]
+pub(super) struct Token<'a> {
+    pub quants: &'a [[i16; BLOCK]],
+    pub scales: &'a [f32],
+    /// What the numbers of each block add up to.
+    pub sums: &'a [f32],
+}
+
+/// Multiplies rows with each of `tokens`; `out` holds the products of one row side by side, for as many rows as it has
+/// room for.
 ///
-/// Weights have 8 bits. The other side has 15, so next to nothing is lost on it: a sum of 32 such products still fits.
-pub(super) fn products<'a>(
-    rows: impl Iterator<Item = Scaled<'a, i8>>,
-    tokens: &[Scaled<'a, i16>],
+/// Weights have 8 bits or 4. The other side has 15, so next to nothing is lost on it: a sum of 32 such products still
+/// fits.
+pub(super) fn products<'a, B: Block + 'a>(
+    row: impl Fn(usize) -> Row<'a, B>,
+    tokens: &[Token<'a>],
     out: &mut [f32],
 ) {
-    Arch::new().dispatch(Products { rows, tokens, out });
+    Arch::new().dispatch(Products { row, tokens, out });
 }
 
-struct Products<'t, 'a, I> {
-    rows: I,
-    tokens: &'t [Scaled<'a, i16>],
+struct Products<'t, 'a, F> {
+    row: F,
+    tokens: &'t [Token<'a>],
     out: &'t mut [f32],
 }
 
-impl<'a, I: Iterator<Item = Scaled<'a, i8>>> WithSimd for Products<'_, 'a, I> {
+impl<'a, B: Block + 'a, F: Fn(usize) -> Row<'a, B>> WithSimd for Products<'_, 'a, F> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, simd: S) {
         let width = self.tokens.len();
-        for (row, out) in self.rows.zip(self.out.chunks_exact_mut(width)) {
-            // A row that was unpacked serves four tokens.
+        for (at, out) in self.out.chunks_exact_mut(width).enumerate() {
+            let row = (self.row)(at);
+            // A block that was unpacked serves four tokens.
             let (fours, rest) = self.tokens.as_chunks::<4>();
             let (out_fours, out_rest) = out.as_chunks_mut::<4>();
             for (four, out) in fours.iter().zip(out_fours) {
@@ -54,16 +116,27 @@ impl<'a, I: Iterator<Item = Scaled<'a, i8>>> WithSimd for Products<'_, 'a, I> {
 }
 
 #[inline(always)]
-fn row_times<S: pulp::Simd, const N: usize>(
+fn row_times<S: pulp::Simd, B: Block, const N: usize>(
     simd: S,
-    row: Scaled<'_, i8>,
-    tokens: &[Scaled<'_, i16>; N],
+    row: Row<'_, B>,
+    tokens: &[Token<'_>; N],
 ) -> [f32; N] {
     #[cfg(target_arch = "x86_64")]
-    if let Some(v3) = v3(simd) {
-        return avx2(v3, row, tokens);
+    let mut sums = match v3(simd) {
+        Some(v3) => avx2(v3, row, tokens),
+        None => plain(row, tokens),
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let mut sums = {
+        let _ = simd;
+        plain(row, tokens)
+    };
+    if !row.least.is_empty() {
+        for (sum, token) in sums.iter_mut().zip(tokens) {
+            *sum += dot(row.least, token.sums);
+        }
     }
-    plain(row, tokens)
+    sums
 }
 
 /// Returns the proof that AVX2 may be used where `S` is it.
@@ -75,42 +148,49 @@ fn v3<S: pulp::Simd>(simd: S) -> Option<pulp::x86::V3> {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn avx2<const N: usize>(
+fn avx2<B: Block, const N: usize>(
     v3: pulp::x86::V3,
-    row: Scaled<'_, i8>,
-    tokens: &[Scaled<'_, i16>; N],
+    row: Row<'_, B>,
+    tokens: &[Token<'_>; N],
 ) -> [f32; N] {
-    let mut sums = [v3.avx._mm256_setzero_ps(); N];
-    let blocks = row.quants.len().min(row.scales.len());
-    let tokens = tokens.map(|token| (&token.quants[..blocks], &token.scales[..blocks]));
-    for (at, (quants, scale)) in row.quants.iter().zip(row.scales).enumerate() {
-        let [low, high]: [[i8; 16]; 2] = pulp::cast(*quants);
-        let low = v3.avx2._mm256_cvtepi8_epi16(pulp::cast(low));
-        let high = v3.avx2._mm256_cvtepi8_epi16(pulp::cast(high));
-        for (sum, (quants, scales)) in sums.iter_mut().zip(tokens) {
-            let [first, second]: [[i16; 16]; 2] = pulp::cast(quants[at]);
-            let first = v3.avx2._mm256_madd_epi16(low, pulp::cast(first));
-            let second = v3.avx2._mm256_madd_epi16(high, pulp::cast(second));
+    let count = row.blocks.len();
+    let scales = &row.scales[..count];
+    let tokens = tokens.map(|token| (&token.quants[..count], &token.scales[..count]));
+    // Two sums each, so that an addition need not wait for the one before it.
+    let mut sums = [[v3.avx._mm256_setzero_ps(); N]; 2];
+    for at in 0..count {
+        let [first, second] = row.blocks[at].unpack_v3(v3);
+        for (place, (quants, token_scales)) in tokens.iter().enumerate() {
+            let halves: [[i16; BLOCK / 2]; 2] = pulp::cast(quants[at]);
+            let low = v3.avx2._mm256_madd_epi16(first, pulp::cast(halves[0]));
+            let high = v3.avx2._mm256_madd_epi16(second, pulp::cast(halves[1]));
             let both = v3
                 .avx
-                ._mm256_cvtepi32_ps(v3.avx2._mm256_add_epi32(first, second));
-            let scale = v3.avx._mm256_set1_ps(scale * scales[at]);
-            *sum = v3.fma._mm256_fmadd_ps(both, scale, *sum);
+                ._mm256_cvtepi32_ps(v3.avx2._mm256_add_epi32(low, high));
+            let scale = v3.avx._mm256_set1_ps(scales[at] * token_scales[at]);
+            sums[0][place] = v3.fma._mm256_fmadd_ps(both, scale, sums[0][place]);
         }
+        sums.swap(0, 1);
     }
-    sums.map(|sum| pulp::cast::<_, [f32; 8]>(sum).iter().sum())
+    let [even, odd] = sums;
+    let mut products = [0.0; N];
+    for (at, product) in products.iter_mut().enumerate() {
+        let sum = v3.avx._mm256_add_ps(even[at], odd[at]);
+        *product = pulp::cast::<_, [f32; 8]>(sum).iter().sum();
+    }
+    products
 }
 
 #[inline(always)]
-fn plain<const N: usize>(row: Scaled<'_, i8>, tokens: &[Scaled<'_, i16>; N]) -> [f32; N] {
+fn plain<B: Block, const N: usize>(row: Row<'_, B>, tokens: &[Token<'_>; N]) -> [f32; N] {
     tokens.map(|token| {
         let mut sums = [0.0; BLOCK / 2];
-        let weights = row.quants.iter().zip(row.scales);
-        for ((row, scale), (quants, other)) in weights.zip(token.quants.iter().zip(token.scales)) {
-            let scale = scale * other;
+        let numbers = token.quants.iter().zip(token.scales);
+        for ((block, scale), (quants, other)) in row.blocks.iter().zip(row.scales).zip(numbers) {
+            let (block, scale) = (block.unpack(), scale * other);
             for (at, sum) in sums.iter_mut().enumerate() {
-                let first = i32::from(row[2 * at]) * i32::from(quants[2 * at]);
-                let second = i32::from(row[2 * at + 1]) * i32::from(quants[2 * at + 1]);
+                let first = i32::from(block[2 * at]) * i32::from(quants[2 * at]);
+                let second = i32::from(block[2 * at + 1]) * i32::from(quants[2 * at + 1]);
                 *sum += (first + second) as f32 * scale;
             }
         }
@@ -222,15 +302,28 @@ impl pulp::NullaryFnOnce for Attend<'_> {
                 .push(dot(self.query, &key[head.clone()]) * scale);
         }
         softmax(self.weights);
-        self.out.fill(0.0);
-        for (weight, value) in self
-            .weights
-            .iter()
-            .zip(self.values.chunks_exact(self.stride))
-        {
-            for (out, value) in self.out.iter_mut().zip(&value[head.clone()]) {
-                *out += weight * value;
+        let values = self.values.chunks_exact(self.stride);
+        let parts = self.out.chunks_mut(BLOCK).enumerate();
+        for (part, out) in parts {
+            // A part is added up in registers, over all tokens.
+            let mut sums = [0.0; BLOCK];
+            let from = self.at + part * BLOCK;
+            let rows = values.clone().map(|value| &value[from..from + out.len()]);
+            if out.len() == BLOCK {
+                for (weight, value) in self.weights.iter().zip(rows) {
+                    let (value, _) = value.as_chunks::<BLOCK>();
+                    for (sum, value) in sums.iter_mut().zip(&value[0]) {
+                        *sum += weight * value;
+                    }
+                }
+            } else {
+                for (weight, value) in self.weights.iter().zip(rows) {
+                    for (sum, value) in sums.iter_mut().zip(value) {
+                        *sum += weight * value;
+                    }
+                }
             }
+            out.copy_from_slice(&sums[..out.len()]);
         }
     }
 }

@@ -1,30 +1,36 @@
-//! Weights as they are held: 8 bits a number and a scale for every 32, whatever the file had.
+//! Weights as they are held: 4 or 8 bits a number and a scale for every 32.
 //!
-//! One format for all keeps one kernel, which is fast, instead of one for each of the many of files. From 4 bits it
-//! takes twice the memory and loses next to nothing; from more it loses what Q8_0 loses.
+//! Two formats for the many of files keep one kernel, and both of them fast. What a file has with 4 bits stays as it is,
+//! to the last bit, since a token takes as long as its weights take to come from memory. The rest gets 8 bits: from
+//! fewer that loses next to nothing, from more what Q8_0 loses.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use rayon::prelude::*;
 
 use super::gguf::{Fault, Tensor, fault};
-use super::kernel::{self, BLOCK, Scaled};
+use super::kernel::{self, BLOCK, Block, Eight, Four, Row, Token};
 use super::threads::Threads;
 
-/// Bytes a number takes, a share of its scale included, times [`BLOCK`].
-const BLOCK_BYTES: usize = BLOCK + size_of::<f32>();
 /// Bytes of a tensor that are read at a time.
 const SLAB: usize = 4 << 20;
 /// Products of numbers below which a second thread costs more than it brings.
 const GRAIN: usize = 1 << 17;
 
 /// A table of weights.
-pub(super) struct Matrix {
-    rows: usize,
+pub(super) enum Matrix {
+    Eight(Table<Eight>),
+    Four(Table<Four>),
+}
+
+/// A table of weights in one format.
+pub(super) struct Table<B> {
     /// Blocks in a row.
-    blocks: usize,
-    quants: Vec<[i8; BLOCK]>,
+    width: usize,
+    blocks: Vec<B>,
     scales: Vec<f32>,
+    /// Each block's least weight, where it is not 0.
+    least: Vec<f32>,
 }
 
 /// The numbers of some tokens, ready to be multiplied with weights.
@@ -33,6 +39,7 @@ pub(super) struct Activations {
     tokens: usize,
     quants: Vec<[i16; BLOCK]>,
     scales: Vec<f32>,
+    sums: Vec<f32>,
 }
 
 impl Activations {
@@ -42,23 +49,38 @@ impl Activations {
         self.quants.resize(numbers.len() / BLOCK, [0; BLOCK]);
         self.scales.resize(numbers.len() / BLOCK, 0.0);
         kernel::quantise(numbers, &mut self.quants, &mut self.scales);
+        self.sums.clear();
+        let blocks = self.quants.iter().zip(&self.scales);
+        self.sums.extend(blocks.map(|(quants, scale)| {
+            let sum: i32 = quants.iter().map(|quant| i32::from(*quant)).sum();
+            sum as f32 * scale
+        }));
     }
 
-    fn rows(&self) -> Vec<Scaled<'_, i16>> {
-        let blocks = self.quants.len() / self.tokens.max(1);
-        let rows = self.quants.chunks_exact(blocks.max(1));
-        let scales = self.scales.chunks_exact(blocks.max(1));
-        let rows = rows.zip(scales);
-        rows.map(|(quants, scales)| Scaled { quants, scales })
-            .collect()
+    fn rows(&self) -> Vec<Token<'_>> {
+        let width = (self.quants.len() / self.tokens.max(1)).max(1);
+        let parts = self
+            .quants
+            .chunks_exact(width)
+            .zip(self.scales.chunks_exact(width));
+        let parts = parts.zip(self.sums.chunks_exact(width));
+        let token = |((quants, scales), sums)| Token {
+            quants,
+            scales,
+            sums,
+        };
+        parts.map(token).collect()
     }
 }
 
 impl Matrix {
     /// Returns how many bytes a tensor will take.
     pub(super) fn bytes(tensor: &Tensor) -> u64 {
-        let blocks = tensor.columns.div_ceil(BLOCK) as u64;
-        tensor.rows as u64 * blocks * BLOCK_BYTES as u64
+        let block = match tensor.format.is_four() {
+            true => size_of::<Four>() + 2 * size_of::<f32>(),
+            false => size_of::<Eight>() + size_of::<f32>(),
+        };
+        tensor.rows as u64 * tensor.columns.div_ceil(BLOCK) as u64 * block as u64
     }
 
     /// Reads a tensor of a file.
@@ -68,87 +90,143 @@ impl Matrix {
         tensor: &Tensor,
         threads: &Threads,
     ) -> Result<Self, Fault> {
-        let (rows, columns) = (tensor.rows, tensor.columns);
+        let (columns, format) = (tensor.columns, tensor.format);
         if columns % BLOCK != 0 {
             return Err(fault!(
                 "tensor `{name}` has rows of {columns} numbers; expected a multiple of {BLOCK}"
             ));
         }
-        let blocks = columns / BLOCK;
-        let mut quants = vec![[0; BLOCK]; rows * blocks];
-        let mut scales = vec![0.0; rows * blocks];
+        if format.is_four() {
+            let convert = |raw: &[u8], _: &mut [f32], part: Part<'_, Four>| {
+                format.read_fours(raw, part.blocks, part.scales, part.least);
+            };
+            return Table::read(file, name, tensor, threads, convert).map(Self::Four);
+        }
+        let convert = |raw: &[u8], numbers: &mut [f32], part: Part<'_, Eight>| {
+            format.read(raw, numbers);
+            kernel::quantise(numbers, part.blocks, part.scales);
+        };
+        let mut table = Table::read(file, name, tensor, threads, convert)?;
+        table.least = Vec::new();
+        Ok(Self::Eight(table))
+    }
+
+    /// Multiplies each row with each token's numbers: `out` has the results of a token side by side.
+    pub(super) fn times(&self, activations: &Activations, threads: &Threads, out: &mut Vec<f32>) {
+        match self {
+            Self::Eight(table) => table.times(activations, threads, out),
+            Self::Four(table) => table.times(activations, threads, out),
+        }
+    }
+
+    /// Writes the row `at` as plain numbers.
+    pub(super) fn row(&self, at: usize, out: &mut [f32]) {
+        match self {
+            Self::Eight(table) => table.row(at, out),
+            Self::Four(table) => table.row(at, out),
+        }
+    }
+}
+
+/// A row of a table that is being read.
+struct Part<'a, B> {
+    blocks: &'a mut [B],
+    scales: &'a mut [f32],
+    least: &'a mut [f32],
+}
+
+impl<B: Block> Table<B> {
+    /// Reads a tensor; `convert` takes the bytes of a row, and has room for its plain numbers.
+    fn read(
+        file: &mut (impl Read + Seek),
+        name: &str,
+        tensor: &Tensor,
+        threads: &Threads,
+        convert: impl Fn(&[u8], &mut [f32], Part<'_, B>) + Sync,
+    ) -> Result<Self, Fault> {
+        let (rows, columns) = (tensor.rows, tensor.columns);
+        let width = columns / BLOCK;
+        let mut blocks = vec![B::default(); rows * width];
+        let mut scales = vec![0.0; rows * width];
+        let mut least = vec![0.0; rows * width];
         let row_bytes = columns / tensor.format.numbers() * tensor.format.bytes();
         let slab_rows = (SLAB / row_bytes).max(1);
         let failed = |err: std::io::Error| fault!("tensor `{name}` cannot be read: {err}");
         file.seek(SeekFrom::Start(tensor.start)).map_err(failed)?;
         let mut raw = vec![0; slab_rows.min(rows) * row_bytes];
-        let slabs = quants.chunks_mut(slab_rows * blocks);
-        for (quants, scales) in slabs.zip(scales.chunks_mut(slab_rows * blocks)) {
-            let raw = &mut raw[..quants.len() / blocks * row_bytes];
+        let slab = slab_rows * width;
+        let slabs = blocks.chunks_mut(slab).zip(scales.chunks_mut(slab));
+        for ((blocks, scales), least) in slabs.zip(least.chunks_mut(slab)) {
+            let raw = &mut raw[..blocks.len() / width * row_bytes];
             file.read_exact(raw).map_err(failed)?;
             threads.run(|| {
-                let out = quants
-                    .par_chunks_mut(blocks)
-                    .zip(scales.par_chunks_mut(blocks));
+                let out = blocks
+                    .par_chunks_mut(width)
+                    .zip(scales.par_chunks_mut(width));
+                let out = out.zip(least.par_chunks_mut(width));
                 let rows = raw.par_chunks(row_bytes).zip(out).with_min_len(16);
                 rows.for_each_init(
                     || vec![0.0; columns],
-                    |numbers, (raw, (quants, scales))| {
-                        tensor.format.read(raw, numbers);
-                        kernel::quantise(numbers, quants, scales);
+                    |numbers, (raw, ((blocks, scales), least))| {
+                        let part = Part {
+                            blocks,
+                            scales,
+                            least,
+                        };
+                        convert(raw, numbers, part);
                     },
                 );
             });
         }
         Ok(Self {
-            rows,
+            width,
             blocks,
-            quants,
             scales,
+            least,
         })
     }
 
-    /// Multiplies each row with each token's numbers: `out` has the results of a token side by side.
-    pub(super) fn times(&self, activations: &Activations, threads: &Threads, out: &mut Vec<f32>) {
+    fn times(&self, activations: &Activations, threads: &Threads, out: &mut Vec<f32>) {
         let tokens = activations.rows();
-        let width = tokens.len();
-        out.resize(self.rows * width, 0.0);
+        let (rows, width) = (self.blocks.len() / self.width, tokens.len());
+        out.resize(rows * width, 0.0);
         if width == 1 {
             return self.products(&tokens, threads, out);
         }
-        let mut columns = vec![0.0; self.rows * width];
+        let mut columns = vec![0.0; rows * width];
         self.products(&tokens, threads, &mut columns);
         for (row, products) in columns.chunks_exact(width).enumerate() {
             for (token, product) in products.iter().enumerate() {
-                out[token * self.rows + row] = *product;
+                out[token * rows + row] = *product;
             }
         }
     }
 
     /// The same with the results of a row side by side.
-    fn products(&self, tokens: &[Scaled<'_, i16>], threads: &Threads, out: &mut [f32]) {
-        let work = self.blocks * BLOCK * tokens.len();
+    fn products(&self, tokens: &[Token<'_>], threads: &Threads, out: &mut [f32]) {
+        let work = self.width * BLOCK * tokens.len();
         threads.chunks(out, tokens.len(), (GRAIN / work).max(1), |first, out| {
-            kernel::products(self.rows_from(first), tokens, out);
+            kernel::products(|at| self.row_at(first + at), tokens, out);
         });
     }
 
-    fn rows_from(&self, first: usize) -> impl Iterator<Item = Scaled<'_, i8>> {
-        let rows = self.quants[first * self.blocks..].chunks_exact(self.blocks);
-        let scales = self.scales[first * self.blocks..].chunks_exact(self.blocks);
-        rows.zip(scales)
-            .map(|(quants, scales)| Scaled { quants, scales })
+    fn row_at(&self, at: usize) -> Row<'_, B> {
+        let place = at * self.width..(at + 1) * self.width;
+        Row {
+            blocks: &self.blocks[place.clone()],
+            scales: &self.scales[place.clone()],
+            least: self.least.get(place).unwrap_or_default(),
+        }
     }
 
-    /// Writes the row `at` as plain numbers.
-    pub(super) fn row(&self, at: usize, out: &mut [f32]) {
-        if let Some(row) = self.rows_from(at).next() {
-            let (out, _) = out.as_chunks_mut::<BLOCK>();
-            for ((out, quants), scale) in out.iter_mut().zip(row.quants).zip(row.scales) {
-                for (out, quant) in out.iter_mut().zip(quants) {
-                    *out = f32::from(*quant) * scale;
-                }
-            }
+    fn row(&self, at: usize, out: &mut [f32]) {
+        let row = self.row_at(at);
+        let (out, _) = out.as_chunks_mut::<BLOCK>();
+        for (at, (out, block)) in out.iter_mut().zip(row.blocks).enumerate() {
+            let least = row.least.get(at).unwrap_or(&0.0);
+            *out = block
+                .unpack()
+                .map(|quant| f32::from(quant) * row.scales[at] + least);
         }
     }
 }

@@ -24,7 +24,7 @@ mod vocabulary;
 mod worker;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::fs::File;
 use std::io::BufReader;

@@ -143,7 +143,8 @@ impl<R: Reads> Worker<'_, R> {
         });
         while let Some(order) = self.waiting.front() {
             let needed = self.active.iter().map(|active| active.most).sum::<usize>();
-            let most = (order.job.prompt.len() + order.job.most).min(self.rules.context);
+            let most = order.job.prompt.len().saturating_add(order.job.most);
+            let most = most.min(self.rules.context);
             // One job alone always has room: a whole context was counted before loading.
             let left = self.rules.tokens.saturating_sub(needed);
             if most > left && !self.active.is_empty() {

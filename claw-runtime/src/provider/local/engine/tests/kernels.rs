@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::provider::local::engine::kernel::{self, BLOCK, Scaled};
+use crate::provider::local::engine::kernel::{self, BLOCK, Block, Eight, Four, Row, Token};
 
 #[test]
 fn powers_of_e_are_right_to_the_last_bits() {
@@ -41,34 +41,74 @@ proptest! {
         }
     }
 
-    /// Whole numbers and powers of two, so that the right answer has no rounding: extremes fit, each token gets its own.
+    /// Against sums in double precision: extremes fit, each token gets its own, with 8 bits and with 4.
     #[test]
-    fn products_are_exact(
-        rows in prop::collection::vec((any::<[i8; BLOCK]>(), -3_i32..3), 6),
+    fn products_are_right(
+        rows in prop::collection::vec((any::<[i8; BLOCK]>(), any::<[u8; 16]>(), -3_i32..3), 14),
         tokens in prop::collection::vec((any::<[i16; BLOCK]>(), -3_i32..3), 2..20),
     ) {
         // Two blocks a row, two a token.
-        let quants: Vec<_> = rows.iter().map(|(quants, _)| *quants).collect();
-        let scales: Vec<_> = rows.iter().map(|(_, scale)| 2_f32.powi(*scale)).collect();
-        let others: Vec<_> = tokens.iter().map(|(quants, _)| *quants).collect();
-        let other_scales: Vec<_> = tokens.iter().map(|(_, scale)| 2_f32.powi(*scale)).collect();
-        let rows = quants.chunks_exact(2).zip(scales.chunks_exact(2)).map(|(quants, scales)| Scaled { quants, scales });
-        let tokens: Vec<_> = others.chunks_exact(2).zip(other_scales.chunks_exact(2)).map(|(quants, scales)| Scaled { quants, scales }).collect();
-        let mut out = vec![0.0; 3 * tokens.len()];
-        kernel::products(rows, &tokens, &mut out);
-        for (row, out) in out.chunks(tokens.len()).enumerate() {
-            for (at, (token, found)) in tokens.iter().zip(out).enumerate() {
-                let mut right = 0.0_f64;
-                let mut size = 0.0_f64;
-                for block in 0..2 {
-                    let scale = f64::from(scales[2 * row + block]) * f64::from(token.scales[block]);
-                    for (a, b) in quants[2 * row + block].iter().zip(token.quants[block]) {
-                        right += f64::from(*a) * f64::from(b) * scale;
-                        size += (f64::from(*a) * f64::from(b) * scale).abs();
-                    }
-                }
-                prop_assert!((f64::from(*found) - right).abs() <= size * 1e-6, "row {row}, token {at}: {found}, expected {right}");
-            }
-        }
+        let scales: Vec<_> = rows.iter().map(|(.., scale)| 2_f32.powi(*scale)).collect();
+        let least: Vec<_> = scales.iter().map(|scale| -5.0 * scale).collect();
+        let eights: Vec<Eight> = rows.iter().map(|(eight, ..)| *eight).collect();
+        let fours: Vec<Four> = rows.iter().map(|(_, four, _)| *four).collect();
+        let wide = |at: usize| eights[at].map(|quant| f64::from(quant) * f64::from(scales[at]));
+        let plain: Vec<_> = (0..rows.len()).map(wide).collect();
+        check(&eights, &scales, &[], &plain, &tokens)?;
+        let narrow = |at: usize| {
+            std::array::from_fn(|place| {
+                let byte = fours[at][place % 16];
+                let quant = if place < 16 { byte % 16 } else { byte / 16 };
+                f64::from(quant) * f64::from(scales[at]) + f64::from(least[at])
+            })
+        };
+        let plain: Vec<_> = (0..rows.len()).map(narrow).collect();
+        check(&fours, &scales, &least, &plain, &tokens)?;
     }
+}
+
+fn check<B: Block>(
+    blocks: &[B],
+    scales: &[f32],
+    least: &[f32],
+    plain: &[[f64; BLOCK]],
+    tokens: &[([i16; BLOCK], i32)],
+) -> Result<(), TestCaseError> {
+    let quants: Vec<_> = tokens.iter().map(|(quants, _)| *quants).collect();
+    let token_scales: Vec<_> = tokens.iter().map(|(_, scale)| 2_f32.powi(*scale)).collect();
+    let sums = quants
+        .iter()
+        .zip(&token_scales)
+        .map(|(quants, scale)| quants.iter().map(|quant| f32::from(*quant)).sum::<f32>() * scale);
+    let sums: Vec<_> = sums.collect();
+    let row = |at: usize| Row {
+        blocks: &blocks[2 * at..2 * at + 2],
+        scales: &scales[2 * at..2 * at + 2],
+        least: least.get(2 * at..2 * at + 2).unwrap_or_default(),
+    };
+    let sides = (0..tokens.len() / 2).map(|at| Token {
+        quants: &quants[2 * at..2 * at + 2],
+        scales: &token_scales[2 * at..2 * at + 2],
+        sums: &sums[2 * at..2 * at + 2],
+    });
+    let sides: Vec<_> = sides.collect();
+    let mut out = vec![0.0; blocks.len() / 2 * sides.len()];
+    kernel::products(row, &sides, &mut out);
+    for (at, found) in out.iter().enumerate() {
+        let (row, token) = (at / sides.len(), at % sides.len());
+        let products = (0..2 * BLOCK).map(|place| {
+            let (block, place) = (place / BLOCK, place % BLOCK);
+            let number = f64::from(quants[2 * token + block][place]);
+            plain[2 * row + block][place] * number * f64::from(token_scales[2 * token + block])
+        });
+        let (right, size) = products.fold((0.0, 0.0), |(sum, size), product| {
+            (sum + product, size + product.abs())
+        });
+        let off = (f64::from(*found) - right).abs();
+        prop_assert!(
+            off <= size * 1e-6,
+            "row {row}, token {token}: {found}, expected {right}"
+        );
+    }
+    Ok(())
 }

@@ -16,6 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+/// Writes a model of random weights and a context of 512 single bytes, for tests of what stands on the engine.
+pub(in crate::provider::local) fn small_model() -> (tempfile::TempDir, PathBuf) {
+    tiny::Tiny::new("llama").write()
+}
+
 /// A job that takes the likeliest tokens.
 fn job(prompt: Vec<u32>, most: usize) -> Job {
     Job {

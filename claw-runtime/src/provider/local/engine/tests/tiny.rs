@@ -74,7 +74,7 @@ pub(super) fn numbers(count: usize, seed: &mut u64) -> Vec<f32> {
         *seed = seed
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        let whole = if at % 32 == 0 {
+        let whole = if at.is_multiple_of(32) {
             127
         } else {
             (*seed >> 33) as i32 % 128
