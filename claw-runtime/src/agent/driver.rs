@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::clock::Clock;
+use super::clock::{Clock, millis};
 use super::inbox::Given;
 use super::keep::{keep, keep_elided, outputs};
 use super::live::{Lines, Shown, Unseen, Watch};
@@ -563,8 +563,4 @@ impl<'r> Work<'r> {
             .for_each(|call| offer.lift(call));
         reply
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
