@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(folder.remove("a").unwrap(), 15);
         let mut left = folder.names().unwrap();
         left.sort();
-        assert_eq!(left, ["a.other.gguf", "a.gguf.lock", "ab.gguf"]);
+        assert_eq!(left, ["a.gguf.lock", "a.other.gguf", "ab.gguf"]);
         let failure = folder.remove("abb").unwrap_err();
         assert_eq!(failure.hints, ["did you mean `ab`?"]);
         assert!(
