@@ -70,7 +70,15 @@ impl Run {
         // The model's name tells the runs apart that share a peer.
         let model = format!("{}:{}", format.name, model_of(format, streams));
         let output = claw(folder.path())
-            .args(["run", "--config", "peer.toml", "--model", &model])
+            .args([
+                "run",
+                "--config",
+                "peer.toml",
+                "--session",
+                "s",
+                "--model",
+                &model,
+            ])
             .args(arguments)
             .output()
             .unwrap();
@@ -151,18 +159,10 @@ pub(crate) fn model_of(format: &Format<'_>, streams: bool) -> String {
     format!("{}-{how}", format.name)
 }
 
-/// Returns the events of the one session that was kept in `folder`.
+/// Returns the events of the session that was kept in `folder`.
 fn journal(folder: &Path) -> Vec<Value> {
-    let listed = claw(folder)
-        .args(["sessions", "list", "--json"])
-        .output()
-        .unwrap();
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-    let Some(id) = listed[0]["id"].as_str() else {
-        return Vec::new();
-    };
     let exported = claw(folder)
-        .args(["sessions", "export", id])
+        .args(["sessions", "export", "s"])
         .output()
         .unwrap();
     let lines = String::from_utf8(exported.stdout).unwrap();

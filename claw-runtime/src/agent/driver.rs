@@ -17,6 +17,8 @@ use super::keep::{keep, keep_elided, outputs};
 use super::live::{Lines, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
+use super::pending::{answer, pending_or};
+use super::prompt::{form, prompt};
 use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
 use crate::budget::{Budget, Purse};
@@ -26,8 +28,8 @@ use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
 use crate::provider::{
-    Constrain, Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply,
-    Request, Target, ToolChoice,
+    Delta, DeltaSink, FailureClass, History, Kept, Protocol, ProviderError, Reply, Request, Target,
+    ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
@@ -356,26 +358,9 @@ impl<'r> Work<'r> {
         };
         let (system, messages) = match &summary {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
-            // After a failure the prompt stays what it is, for caches; the re-ask tells of the form.
-            None if prompted && constrained && agent.constrain(model) == Constrain::Always => (
-                fallback::constrained::system(&agent.system, &agent.tools).into(),
-                fallback::constrained::messages(&turn.request_messages()).into(),
-            ),
-            None if prompted => (
-                fallback::system(&agent.system, &agent.tools).into(),
-                fallback::messages(&turn.request_messages()).into(),
-            ),
-            None => (
-                std::borrow::Cow::Borrowed(&*agent.system),
-                turn.request_messages(),
-            ),
+            None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| {
-            let form = agent
-                .form
-                .get_or_init(|| fallback::constrained::schema(&agent.tools));
-            form.as_str()
-        });
+        let form = constrained.then(|| form(agent));
         let request = Request {
             model: &model.name,
             system: &system,
@@ -577,21 +562,5 @@ impl<'r> Work<'r> {
             .chain(&mut reply.cut_calls)
             .for_each(|call| offer.lift(call));
         reply
-    }
-}
-
-/// Polls what is under way; pends while nothing is.
-async fn pending_or<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
-    match work {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the answer to the open question.
-async fn answer(ask: &mut Option<(String, BoxFuture<'_, Input>)>) -> Input {
-    match ask {
-        Some((_, answer)) => answer.await,
-        None => std::future::pending().await,
     }
 }

@@ -7,6 +7,8 @@ mod keep;
 mod live;
 mod mask;
 mod meter;
+mod pending;
+mod prompt;
 mod recover;
 mod session;
 mod setup;

@@ -17,9 +17,8 @@ use crate::fallback;
 use crate::message::{ContentBlock, Message, Role, StopReason, Usage, text_of};
 use crate::provider::Delta;
 
-/// Bytes of weights, as they are held, up to which a model does not choose among tools by writing: about a billion
-/// parameters.
-const SMALL: u64 = 1_200_000_000;
+/// Weights up to which a model does not choose among tools by writing.
+const SMALL: u64 = 1_000_000_000;
 /// How a result begins under the prompt protocol, and one of a call that failed.
 const RESULT: &str = "<tool_response";
 const FAILED: &str = " error=\"true\">";
@@ -139,7 +138,7 @@ impl Loaded {
     /// Returns the part of a form that a model of this size is held to.
     async fn branch(&self, form: &str, said: &[Said]) -> Result<String, EngineError> {
         let last = said.last().filter(|last| last.by == Speaker::User);
-        let is_small = self.engine.about().weights <= SMALL;
+        let is_small = self.engine.about().parameters <= SMALL;
         let (Some(last), true, Some(ranked)) = (last, is_small, Ranked::read(form)) else {
             return Ok(form.to_owned());
         };

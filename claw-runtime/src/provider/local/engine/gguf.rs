@@ -383,9 +383,9 @@ impl<R: Read> Head<R> {
             )
         })?;
         if columns % format.numbers() != 0 {
-            let block = format.numbers();
+            let (block, format) = (format.numbers(), format.name());
             return Err(fault!(
-                "{what} has rows of {columns} numbers; expected a multiple of {block}"
+                "{what} is {format} and has rows of {columns} numbers; expected a multiple of {block}"
             ));
         }
         let start = self.u64(&what)?;

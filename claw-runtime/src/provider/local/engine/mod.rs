@@ -4,8 +4,6 @@
 //! chat, no tools and no templates: a job is a list of tokens, a bound and, if need be, a [`Constraint`] that holds the
 //! decoding to a form.
 
-#![allow(dead_code, reason = "each part is used once the provider is there")]
-
 mod encode;
 mod error;
 mod format;
@@ -38,9 +36,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver};
 
 pub(crate) use error::EngineError;
-#[allow(unused_imports, reason = "what the provider is written against")]
 pub(crate) use job::{Constraint, ConstraintError, Done, End, Job, Piece, Step};
-#[allow(unused_imports, reason = "what the provider is written against")]
 pub(crate) use vocabulary::{Kind, Vocabulary};
 
 use gguf::{Fault, Gguf};
@@ -85,7 +81,9 @@ pub(crate) struct About {
     pub template: Option<String>,
     /// Tokens of a prompt and its reply together at most.
     pub context: usize,
-    /// Bytes of memory the weights take once loaded.
+    /// How many weights there are.
+    pub parameters: u64,
+    /// Bytes of memory they take once loaded.
     pub weights: u64,
     /// Bytes of memory one text of the whole context takes.
     pub text: u64,
@@ -127,6 +125,7 @@ impl Engine {
             name: text_of("general.name").map_err(fault)?,
             template: text_of("tokenizer.chat_template").map_err(fault)?,
             context,
+            parameters: Shape::parameters(&opened.gguf),
             weights,
             text,
         };

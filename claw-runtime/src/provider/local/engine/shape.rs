@@ -127,6 +127,14 @@ impl Shape {
         (2 * self.layers * self.key_width() * size_of::<f32>()) as u64
     }
 
+    /// Returns how many weights the file has.
+    pub(super) fn parameters(gguf: &Gguf) -> u64 {
+        let tensors = gguf.tensors.values();
+        tensors
+            .map(|tensor| tensor.rows as u64 * tensor.columns as u64)
+            .sum()
+    }
+
     /// Returns how many bytes the weights take when they are loaded.
     pub(super) fn weight_bytes(gguf: &Gguf) -> u64 {
         gguf.tensors.values().map(Matrix::bytes).sum()

@@ -138,12 +138,6 @@ impl Vocabulary {
             _ => &[],
         }
     }
-
-    /// Returns the token with this name or text.
-    pub(crate) fn find(&self, name: &str) -> Option<u32> {
-        let at = self.words.iter().position(|word| word == name.as_bytes());
-        at.map(|at| at as u32)
-    }
 }
 
 fn kinds(gguf: &Gguf, count: usize) -> Result<Vec<Kind>, Fault> {

@@ -95,8 +95,8 @@ fn written_marks_are_text_and_marks_of_templates_are_not() {
         (&b""[..], &b"<tool_call>"[..])
     );
     assert_eq!(
-        (vocabulary.end.as_slice(), vocabulary.find("<|im_start|>")),
-        (&[257][..], Some(256))
+        (vocabulary.end.as_slice(), vocabulary.words[256].as_slice()),
+        (&[257][..], &b"<|im_start|>"[..])
     );
 }
 
