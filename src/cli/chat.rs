@@ -177,7 +177,7 @@ impl Chat {
         signals: &mut Signals,
         on_terminal: bool,
     ) -> Result<Option<Exit>, Failure> {
-        let message = self.setup.message(text);
+        let message = self.setup.message(text, &self.agent);
         let attempts = self.setup.limits.attempts;
         let mut show = Show::new(&mut self.screen, self.agent.tools(), attempts);
         show.left_open(&self.session);

@@ -2,7 +2,7 @@
 
 use claw_runtime::provider::presets;
 
-use crate::config::Config;
+use crate::config::{Config, Profile};
 
 #[cfg(feature = "local")]
 pub(super) use super::weights::{Embedded, choose, describe, offer};
@@ -11,6 +11,12 @@ pub(super) use absent::{Embedded, choose, describe, not_built, offer};
 
 /// Its name, before the colon in `provider:model`.
 pub(super) const NAME: &str = presets::EMBEDDED;
+
+/// Tells whether the model in this program is offered a tool where no profile is named: what is told of each tool costs it
+/// time, and it calls these for no reason.
+pub(super) fn can_use(tool: &str, group: &str) -> bool {
+    Profile::Local.offers(group) && !matches!(tool, "read_many" | "read_output")
+}
 
 /// Tells whether a provider of this name is the model in this program; a name with an address is a service.
 pub(super) fn is(config: &Config, name: &str) -> bool {

@@ -35,7 +35,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
     let mut show = Show::new(&mut screen, agent.tools(), setup.limits.attempts);
     show.left_open(&session);
     let (result, signal) = signals
-        .turn(&mut session, setup.message(&prompt), &mut show)
+        .turn(&mut session, setup.message(&prompt, &agent), &mut show)
         .await;
     leave(session).await;
     show.hidden(&agent.hidden());
@@ -50,7 +50,7 @@ async fn json(
 ) -> Result<Exit, Failure> {
     let (setup, agent, prompt, mut signals, mut session) = prepare(program, args, run).await?;
     let (result, signal) = signals
-        .turn(&mut session, setup.message(&prompt), lines)
+        .turn(&mut session, setup.message(&prompt, &agent), lines)
         .await;
     leave(session).await;
     let Some(outcome) = result.transpose()? else {

@@ -18,7 +18,7 @@ use claw_runtime::tool::{StateMap, Tool, Workspace};
 use super::args::Args;
 use super::exit::{Failure, warn};
 use super::model::Choice;
-use super::{secrets, stamp, store};
+use super::{embedded, secrets, stamp, store};
 use crate::config::{Config, load};
 use crate::program::Program;
 
@@ -145,11 +145,18 @@ impl Setup {
             builder = builder.must_call();
         }
         let label = model.label();
+        let tools = match self.config.policy.profile {
+            None if model.provider.name() == embedded::NAME => {
+                let tools = &self.tools;
+                tools.filtered(|tool| embedded::can_use(tool.name(), &tool.spec().group))
+            }
+            _ => self.tools.clone(),
+        };
         let agent = builder
             .turn_budget(budget.turn())
             .session_budget(budget.session())
             .model(model.provider, model.name)
-            .tools(self.tools.clone())
+            .tools(tools)
             .system(system)
             .state_map(state)
             .policy(self.policy.clone())
@@ -170,9 +177,14 @@ impl Setup {
         Ok(agent)
     }
 
-    /// Returns the message that carries `text`, stamped unless the settings say otherwise.
-    pub(crate) fn message(&self, text: &str) -> Message {
-        if self.config.stamp.unwrap_or(true) {
+    /// Returns the message that carries `text`, stamped unless the settings say otherwise. The model in this program takes
+    /// a stamp for what is asked.
+    pub(crate) fn message(&self, text: &str, agent: &Agent) -> Message {
+        let targets = agent.targets(&View::default());
+        let is_small = targets
+            .first()
+            .is_some_and(|it| it.provider == embedded::NAME);
+        if self.config.stamp.unwrap_or(!is_small) {
             let zone = self.config.user_timezone.as_ref().map(|zone| &zone.0);
             Message::user(stamp::stamped(text, &stamp::now(zone)))
         } else {

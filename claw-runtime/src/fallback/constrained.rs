@@ -70,6 +70,14 @@ pub fn system(system: &str, tools: &Toolset) -> String {
     render::system(system, render::FORM_RULES, tools)
 }
 
+/// Returns what of such a [prompt](system) are not its rules.
+#[cfg(feature = "local")]
+pub(crate) fn instructions(system: &str) -> &str {
+    system
+        .rsplit_once(render::FORM_RULES)
+        .map_or(system, |(own, _)| own)
+}
+
 /// Returns the conversation as plain text messages for such a model: what it said is in the form, the rest as
 /// [`messages`](super::messages) has it.
 pub fn messages(messages: &[Message]) -> Vec<Message> {

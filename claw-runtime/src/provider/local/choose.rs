@@ -27,7 +27,6 @@ const TALK: [&str; 3] = [
 pub(super) struct Ranked {
     form: Map<String, Value>,
     calls: Vec<Value>,
-    answer: Value,
     /// The lines what the user said is scored under: one a call, in their order, then those for an answer.
     pub(super) lines: Vec<String>,
 }
@@ -47,8 +46,7 @@ impl Ranked {
         let (calls, others): (Vec<_>, Vec<_>) = branches
             .into_iter()
             .partition(|branch| name(branch).is_some());
-        let [answer] = <[Value; 1]>::try_from(others).ok()?;
-        if calls.is_empty() || calls.len() > MOST {
+        if others.len() != 1 || calls.is_empty() || calls.len() > MOST {
             return None;
         }
         let of_call = |call: &Value| {
@@ -59,35 +57,44 @@ impl Ranked {
         };
         let talk = TALK.map(|about| format!("{about} Example of what a user says:\n\""));
         let lines = calls.iter().map(of_call).chain(talk).collect();
-        Some(Self {
-            form,
-            calls,
-            answer,
-            lines,
-        })
+        Some(Self { form, calls, lines })
     }
 
-    /// Returns the form of the branch whose line scored best. `scores` are one a line.
-    pub(super) fn best(self, scores: &[f64]) -> String {
+    /// Returns the call whose line scored best: the form of it alone, and what a model is told of its tool. `None` when a
+    /// line about talk did. `scores` are one a line.
+    pub(super) fn best(self, scores: &[f64]) -> Option<(String, String)> {
         let best = (0..self.lines.len()).max_by(|a, b| {
             let score = |at: usize| scores.get(at).copied().unwrap_or(f64::NEG_INFINITY);
             score(*a).total_cmp(&score(*b))
         });
-        match best.and_then(|at| self.calls.get(at)) {
-            Some(call) => Self::only(self.form, call.clone()),
-            None => self.answer(),
-        }
-    }
-
-    /// Returns the form of an answer.
-    pub(super) fn answer(self) -> String {
-        Self::only(self.form, self.answer)
+        let call = self.calls.into_iter().nth(best?)?;
+        let about = about(&call);
+        Some((Self::only(self.form, call), about))
     }
 
     fn only(mut form: Map<String, Value>, branch: Value) -> String {
         form.insert("oneOf".to_owned(), Value::Array(vec![branch]));
         Value::Object(form).to_string()
     }
+}
+
+/// Returns what a model is told of the one tool it is held to call.
+fn about(call: &Value) -> String {
+    let line = |name: &str, about: &Value| match about.as_str() {
+        Some(about) => format!("{name}: {}\n", about.trim()),
+        None => format!("{name}\n"),
+    };
+    let parts = &call["properties"];
+    let name = parts["name"]["const"].as_str().unwrap_or_default();
+    let tool = line(name, &call["description"]);
+    let arguments = parts["arguments"]["properties"]
+        .as_object()
+        .into_iter()
+        .flatten();
+    let arguments =
+        arguments.map(|(name, schema)| line(&format!("- {name}"), &schema["description"]));
+    let arguments: String = arguments.collect();
+    format!("Reply with one JSON object that calls `{name}`.\n\n{tool}{arguments}")
 }
 
 /// Reads how likely a text is as the continuation of a prompt: it lets nothing else come.
@@ -169,19 +176,33 @@ mod tests {
         assert_eq!(ranked().lines.len(), 5);
         let line = "Tool a: Does a. Example of what a user says to use it:\n\"";
         assert_eq!(ranked().lines[0], line);
-        let best = |scores: [f64; 5]| -> Value {
-            serde_json::from_str(&ranked().best(&scores)).expect("JSON")
-        };
-        let b = best([-3.0, -2.0, -9.0, -8.0, -7.0]);
-        assert_eq!(b["oneOf"][0]["properties"]["name"]["const"], "b");
+        let best = |scores: [f64; 5]| ranked().best(&scores);
+        let (form, about) = best([-3.0, -2.0, -9.0, -8.0, -7.0]).expect("a call");
+        let form: Value = serde_json::from_str(&form).expect("JSON");
+        assert_eq!(form["oneOf"][0]["properties"]["name"]["const"], "b");
         assert_eq!(
-            (b["oneOf"].as_array().map(Vec::len), &b["$defs"]),
+            (form["oneOf"].as_array().map(Vec::len), &form["$defs"]),
             (Some(1), &json!({"x": {}}))
         );
-        let answer = best([-3.0, -2.0, -9.0, -1.0, -7.0]);
         assert_eq!(
-            answer["oneOf"][0]["properties"],
-            json!({"answer": {"type": "string"}})
+            about,
+            "Reply with one JSON object that calls `b`.\n\nb: Does\nb.\n"
+        );
+        assert_eq!(best([-3.0, -2.0, -9.0, -1.0, -7.0]), None);
+    }
+
+    #[test]
+    fn of_the_tool_that_is_called_its_parameters_are_told() {
+        let call = json!({
+            "description": "Adds.",
+            "properties": {"name": {"const": "add"}, "arguments": {"properties": {
+                "a": {"type": "number", "description": "The first."},
+                "b": {"type": "number"},
+            }}},
+        });
+        assert_eq!(
+            about(&call),
+            "Reply with one JSON object that calls `add`.\n\nadd: Adds.\n- a: The first.\n- b\n"
         );
     }
 

@@ -156,6 +156,26 @@ impl Held {
     }
 }
 
+/// Lets anything be written, and ends a reply that goes in a loop.
+#[derive(Default)]
+pub(super) struct Free {
+    written: Vec<u32>,
+}
+
+impl Constraint for Free {
+    fn mask(&mut self, _logits: &mut [f32]) -> Result<Step, ConstraintError> {
+        Ok(match again(&self.written) {
+            Some(_) => Step::Complete,
+            None => Step::More,
+        })
+    }
+
+    fn take(&mut self, token: u32) -> Result<Step, ConstraintError> {
+        self.written.push(token);
+        Ok(Step::More)
+    }
+}
+
 /// Returns the token that would go on with a loop at the end of `written`.
 fn again(written: &[u32]) -> Option<u32> {
     (1..=LONGEST_PERIOD).find_map(|period| {

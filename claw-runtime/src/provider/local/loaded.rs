@@ -3,24 +3,28 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use super::choose::{self, Ranked, Reading};
-use super::constraint::{Forms, Held};
+use super::constraint::{Forms, Free, Held};
 use super::engine::{
     Constraint, ConstraintError, Done, End, Engine, EngineError, Job, Options, Piece,
 };
 use super::template::{Part, Said, Speaker, Template};
 use super::{DeltaSink, Reply, Request, Settings};
-use crate::fallback;
+use crate::fallback::{self, constrained};
 use crate::message::{ContentBlock, Message, Role, StopReason, Usage, text_of};
 use crate::provider::Delta;
 
 /// Weights up to which a model does not choose among tools by writing.
 const SMALL: u64 = 1_000_000_000;
+/// Tokens of such a model's answer where no limit is set: one that has not ended by then repeats itself.
+const ANSWER: usize = 1_024;
 /// How a result begins under the prompt protocol, and one of a call that failed.
 const RESULT: &str = "<tool_response";
+const RESULT_END: &str = "</tool_response>";
 const FAILED: &str = " error=\"true\">";
 
 /// What of a request a job needs.
@@ -65,6 +69,98 @@ impl Asked {
     }
 }
 
+/// What a model is asked for.
+enum Wanted {
+    /// Whatever it writes.
+    Text,
+    /// Whatever is in the form.
+    Form(String),
+    /// A call of one tool: the form that holds it to that, and what it is told of the tool.
+    Call { form: String, about: String },
+    /// An answer. A small model says more in plain words, so they become the form's here.
+    Answer,
+}
+
+impl Wanted {
+    /// Returns the conversation as it is told: of the tools only what the reply is about, as each word costs time.
+    fn told(&self, mut said: Vec<Said>) -> Vec<Said> {
+        let told = match self {
+            Self::Text | Self::Form(_) => return said,
+            // What else it was told would end up in the arguments.
+            Self::Call { about, .. } => about.clone(),
+            Self::Answer => match said.first() {
+                Some(first) => constrained::instructions(&first.text).trim_end().to_owned(),
+                None => String::new(),
+            },
+        };
+        if let Some(first) = said.first_mut().filter(|it| it.by == Speaker::System) {
+            first.text = told;
+        }
+        if matches!(self, Self::Answer) {
+            said = plain(said);
+        }
+        said.retain(|it| it.by != Speaker::System || !it.text.is_empty());
+        said
+    }
+}
+
+/// Returns a conversation without its form: answers in plain words, and results as if the user had brought them, for a
+/// small model that sees calls writes another.
+fn plain(said: Vec<Said>) -> Vec<Said> {
+    let mut out: Vec<Said> = Vec::new();
+    for mut next in said {
+        if next.by == Speaker::Assistant {
+            match constrained::answer_of(&next.text) {
+                Some(answer) => next.text = answer,
+                None => continue,
+            }
+        } else if next.text.starts_with(RESULT) {
+            next.text = untagged(&next.text);
+        }
+        match out.last_mut() {
+            Some(last) if last.by == next.by => {
+                last.text.push_str("\n\n");
+                last.text.push_str(&next.text);
+            }
+            _ => out.push(next),
+        }
+    }
+    out
+}
+
+/// Returns results without the tags around them.
+fn untagged(results: &str) -> String {
+    let parts = results.split(RESULT).filter_map(|part| {
+        let (_, result) = part.split_once('>')?;
+        Some(result.trim_end().trim_end_matches(RESULT_END).trim())
+    });
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Writes plain words as the answer of a form.
+#[derive(Default)]
+struct Answer {
+    is_begun: bool,
+}
+
+impl Answer {
+    fn more(&mut self, text: &str) -> String {
+        let text = Value::from(text).to_string();
+        let escaped = &text[1..text.len() - 1];
+        match std::mem::replace(&mut self.is_begun, true) {
+            true => escaped.to_owned(),
+            false => format!("{{\"answer\": \"{escaped}"),
+        }
+    }
+
+    fn end(self) -> String {
+        match self.is_begun {
+            true => "\"}".to_owned(),
+            false => String::new(),
+        }
+    }
+}
+
 /// An opened model.
 pub(super) struct Loaded {
     engine: Engine,
@@ -95,29 +191,41 @@ impl Loaded {
         asked: Asked,
         mut sink: Option<Box<dyn DeltaSink + '_>>,
     ) -> Result<Reply, EngineError> {
-        let form = match &asked.form {
-            Some(form) => Some(self.branch(form, &asked.said).await?),
-            None => None,
+        let wanted = match &asked.form {
+            Some(form) => self.wanted(form, &asked.said).await?,
+            None => Wanted::Text,
         };
-        let constraint = match form {
-            Some(form) => Some(Box::new(self.hold(form).await?) as Box<dyn Constraint>),
-            None => None,
+        let constraint = match &wanted {
+            Wanted::Form(form) | Wanted::Call { form, .. } => {
+                Some(Box::new(self.hold(form.clone()).await?) as Box<dyn Constraint>)
+            }
+            Wanted::Answer => Some(Box::new(Free::default()) as Box<dyn Constraint>),
+            Wanted::Text => None,
         };
-        let parts = self.template.render(&asked.said);
+        let mut answer = matches!(wanted, Wanted::Answer).then(Answer::default);
+        let parts = self.template.render(&wanted.told(asked.said));
         let mut job = self.job(Template::encode(&parts, self.engine.vocabulary()));
         job.constraint = constraint;
-        job.most = asked.most.unwrap_or(usize::MAX).min(self.context());
+        let most = if answer.is_some() { ANSWER } else { usize::MAX };
+        job.most = asked.most.unwrap_or(most).min(self.context());
         job.temperature = asked.temperature;
         job.seed = asked.seed;
         job.stop = asked.stop;
         let mut text = String::new();
-        let done = finished(self.engine.run(job)?, |piece| {
+        let mut say = |piece: String| {
             text.push_str(&piece);
             if let Some(sink) = &mut sink {
                 sink.delta(Delta::Text { text: piece });
             }
+        };
+        let done = finished(self.engine.run(job)?, |piece| match &mut answer {
+            Some(answer) => say(answer.more(&piece)),
+            None => say(piece),
         })
         .await?;
+        if let (Some(answer), End::Complete | End::Stop) = (answer, done.end) {
+            say(answer.end());
+        }
         Ok(reply(text, done))
     }
 
@@ -135,18 +243,24 @@ impl Loaded {
         }
     }
 
-    /// Returns the part of a form that a model of this size is held to.
-    async fn branch(&self, form: &str, said: &[Said]) -> Result<String, EngineError> {
+    /// Returns what a model of this size is asked for.
+    async fn wanted(&self, form: &str, said: &[Said]) -> Result<Wanted, EngineError> {
         let last = said.last().filter(|last| last.by == Speaker::User);
         let is_small = self.engine.about().parameters <= SMALL;
         let (Some(last), true, Some(ranked)) = (last, is_small, Ranked::read(form)) else {
-            return Ok(form.to_owned());
+            return Ok(Wanted::Form(form.to_owned()));
         };
         if last.text.starts_with(RESULT) {
-            // What was asked for is there. After a failure everything is open.
-            return Ok(match last.text.contains(FAILED) {
-                true => form.to_owned(),
-                false => ranked.answer(),
+            // What was asked for is there. After a failure everything is open, once: it would say the same again.
+            let failed = |said: &&Said| said.by == Speaker::User && said.text.contains(FAILED);
+            let turn = said
+                .iter()
+                .rev()
+                .take_while(|said| said.by != Speaker::User || said.text.starts_with(RESULT));
+            let failures = turn.filter(failed).count();
+            return Ok(match last.text.contains(FAILED) && failures < 2 {
+                true => Wanted::Form(form.to_owned()),
+                false => Wanted::Answer,
             });
         }
         let vocabulary = self.engine.vocabulary();
@@ -163,7 +277,10 @@ impl Loaded {
             best = best.max(score);
             scores.push(score);
         }
-        Ok(ranked.best(&scores))
+        Ok(match ranked.best(&scores) {
+            Some((form, about)) => Wanted::Call { form, about },
+            None => Wanted::Answer,
+        })
     }
 
     /// Compiles a form, which may take a while.
@@ -224,5 +341,70 @@ fn reply(text: String, done: Done) -> Reply {
             cached_tokens: count(done.cached),
             reasoning_tokens: 0,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(of: &[(Speaker, &str)]) -> Vec<Said> {
+        let said = of.iter().map(|(by, text)| Said {
+            by: *by,
+            text: (*text).to_owned(),
+        });
+        said.collect()
+    }
+
+    #[test]
+    fn an_answer_is_asked_for_in_plain_words() {
+        let rules = constrained::system("Be kind.", &crate::registry::Toolset::default());
+        let talk = said(&[
+            (Speaker::System, &rules),
+            (Speaker::User, "Hi"),
+            (Speaker::Assistant, r#"{"answer": "Hello\n!"}"#),
+            (Speaker::User, "Weather?"),
+            (
+                Speaker::Assistant,
+                r#"{"name": "weather", "arguments": {}}"#,
+            ),
+            (
+                Speaker::User,
+                "<tool_response name=\"weather\" id=\"1\">\nrain > sun\n</tool_response>\n<tool_response name=\"x\" id=\"2\">\nno\n</tool_response>",
+            ),
+        ]);
+        let told = Wanted::Answer.told(talk.clone());
+        let told: Vec<_> = told.iter().map(|it| (it.by, it.text.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                (Speaker::System, "Be kind."),
+                (Speaker::User, "Hi"),
+                (Speaker::Assistant, "Hello\n!"),
+                (Speaker::User, "Weather?\n\nrain > sun\n\nno"),
+            ]
+        );
+        assert_eq!(Wanted::Text.told(talk.clone()).len(), talk.len());
+        let call = Wanted::Call {
+            form: String::new(),
+            about: "Reply so.".to_owned(),
+        };
+        let told = call.told(talk);
+        assert_eq!((told.len(), told[0].text.as_str()), (6, "Reply so."));
+    }
+
+    #[test]
+    fn plain_words_become_the_forms_answer_piece_by_piece() {
+        let mut answer = Answer::default();
+        let mut text = String::new();
+        for piece in ["a \"b\"", "", "\n\u{1}é\\"] {
+            text.push_str(&answer.more(piece));
+        }
+        text.push_str(&answer.end());
+        let read: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(read, json!({"answer": "a \"b\"\n\u{1}é\\"}));
+        assert_eq!(Answer::default().end(), "");
     }
 }

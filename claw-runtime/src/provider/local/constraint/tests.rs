@@ -246,3 +246,19 @@ fn a_loop_is_left_and_repetition_as_such_is_not() {
     assert_eq!(logits[usize::from(b'a')], f32::NEG_INFINITY);
     assert_eq!(logits[usize::from(b'"')], 0.0);
 }
+
+#[test]
+fn free_words_end_where_they_go_in_a_loop() {
+    let mut free = Free::default();
+    let mut written = 0;
+    while free.mask(&mut []).expect("no rule") == Step::More && written < 1_000 {
+        free.take([1, 2, 3][written % 3]).expect("any token");
+        written += 1;
+    }
+    assert_eq!(written, SHORTEST_LOOP);
+    let mut free = Free::default();
+    for token in 0..1_000 {
+        assert_eq!(free.mask(&mut []), Ok(Step::More));
+        assert_eq!(free.take(token), Ok(Step::More));
+    }
+}
