@@ -77,7 +77,7 @@ pub(crate) async fn chat(
                 "{} · {} · {} tools · /help",
                 program.name,
                 chat.choice.label(),
-                chat.setup.tools.len()
+                chat.agent.tools().len()
             ),
         );
     }
