@@ -534,16 +534,9 @@ fn fields_that_a_service_refuses_or_needs_follow_its_quirks() {
 fn a_form_is_a_strict_json_schema() {
     let messages = [Message::user("Hi")];
     let request = Request {
-        model: "m",
-        system: "",
         messages: &messages,
-        history: None,
-        tools: None,
-        dialect: Dialect::CANONICAL,
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
         form: Some(r#"{"type":"object"}"#),
+        ..BARE
     };
     let body: Value = serde_json::from_slice(&encode(&request, PEER, true)).expect("JSON");
     assert_eq!(
