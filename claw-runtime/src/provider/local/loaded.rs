@@ -360,7 +360,14 @@ mod tests {
 
     #[test]
     fn an_answer_is_asked_for_in_plain_words() {
-        let rules = constrained::system("Be kind.", &crate::registry::Toolset::default());
+        let tool = crate::tool::Tool::dynamic(
+            crate::tool::Spec::new("weather".into(), "Tells it.".into()),
+            json!({"type": "object"}),
+            Arc::new(|_, _| Box::pin(async { Ok(crate::tool::ToolOutput::default()) })),
+        );
+        let tools = crate::registry::Toolset::new([Arc::new(tool)]).expect("one name");
+        let rules = constrained::system("Be kind.", &tools);
+        assert!(rules.contains("# Tools"));
         let talk = said(&[
             (Speaker::System, &rules),
             (Speaker::User, "Hi"),
