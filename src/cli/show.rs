@@ -212,6 +212,20 @@ impl Observer for Show<'_> {
                     FAILURE,
                 ),
             ),
+            Event::Learnt {
+                provider,
+                model,
+                fact: Fact::FormRefused { tools },
+            } => self.screen.note(
+                ASK,
+                &text::line(
+                    &format!(
+                        "! `{provider}:{model}` cannot be held to the arguments of `{}`; what it writes there is checked as ever",
+                        tools.join("`, `")
+                    ),
+                    FAILURE,
+                ),
+            ),
             Event::CancelRequested => self.screen.note(ASK, "! cancelled"),
             _ => {}
         }

@@ -4,6 +4,7 @@
 //! else. What a server promises it may still not keep, so a reply is read as any other text and its arguments are validated.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -27,20 +28,24 @@ type Members = Vec<(Cow<'static, str>, Json<'static>)>;
 /// Returns the schema of a reply as JSON text: `{"name": …, "arguments": …}` for each tool, or `{"answer": …}`.
 ///
 /// The schemas of arguments are closed and bounded, their properties in the order they were declared in. The keywords are
-/// those that grammars of local servers take.
-pub fn schema(tools: &Toolset) -> String {
+/// those that grammars of local servers take. The arguments of the tools named in `loose` may be any object, as may those
+/// of a tool whose schema cannot be read.
+pub fn schema(tools: &Toolset, loose: &BTreeSet<&str>) -> String {
     let dialect = Dialect::named("llamacpp").unwrap_or(Dialect::CANONICAL);
     let offer = tools.offer(dialect);
     let mut shared = Members::new();
     let mut branches = Vec::new();
     for offered in offer.iter() {
         let name = offered.tool.name();
-        let Ok(read) = reader::read(&offered.lowered.schema) else {
-            continue;
+        let arguments = match reader::read(&offered.lowered.schema) {
+            Ok(read) if !loose.contains(name) => {
+                let mut arguments = read.json.into_owned();
+                share(&mut arguments, name, &mut shared);
+                bound(&mut arguments);
+                arguments
+            }
+            _ => any_object(),
         };
-        let mut arguments = read.json.into_owned();
-        share(&mut arguments, name, &mut shared);
-        bound(&mut arguments);
         let fixed = Json::Object(vec![member("const", text(name))]);
         let mut branch = object([("name", fixed), ("arguments", arguments)]);
         // No grammar reads it; who ranks the branches does.
@@ -176,6 +181,14 @@ fn about(description: &str) -> &str {
     let first = description.trim().split("\n\n").next().unwrap_or_default();
     let end = first.char_indices().nth(ABOUT_CHARS);
     &first[..end.map_or(first.len(), |(at, _)| at)]
+}
+
+/// Returns the schema of an object that may hold anything, said so that no converter takes it for an empty one.
+fn any_object() -> Json<'static> {
+    Json::Object(vec![
+        member("type", text("object")),
+        member("additionalProperties", Json::Bool(true)),
+    ])
 }
 
 fn text(text: &str) -> Json<'static> {
@@ -323,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_one_closed_and_bounded_call_or_an_answer() {
-        let text = schema(&some_tools());
+        let text = schema(&some_tools(), &BTreeSet::new());
         let name =
             r#"{"oneOf":[{"type":"object","properties":{"name":{"const":"add"},"arguments":{"#;
         assert!(text.starts_with(name), "the name comes first: {text}");
@@ -352,7 +365,8 @@ mod tests {
 
     #[test]
     fn what_schemas_share_is_found_from_the_whole() {
-        let schema: Value = serde_json::from_str(&schema(&some_tools())).expect("JSON");
+        let schema: Value =
+            serde_json::from_str(&schema(&some_tools(), &BTreeSet::new())).expect("JSON");
         let tree = &schema["$defs"]["note.Tree"];
         let below = &tree["properties"]["below"];
         assert_eq!(below["items"]["$ref"], "#/$defs/note.Tree");
