@@ -180,6 +180,44 @@ async fn a_weak_model_is_held_to_the_form_from_the_start() {
 }
 
 #[tokio::test]
+async fn several_calls_in_one_held_reply_run_in_their_order() {
+    let first = r#"{"name": "add", "arguments": {"a": 1}}"#;
+    let second = r#"{"name": "find", "arguments": {"code": "x"}}"#;
+    for reply in [format!("{first}\n{second}"), format!("[{first}, {second}]")] {
+        let model = scripted([says(reply), says(ANSWER)]);
+        let builder = agent(&model)
+            .tools(tools_with_a_tree())
+            .constrain(Constrain::Always);
+        let (outcome, seen, requests) = turn(&model, builder).await;
+        assert_eq!(outcome.text, "It is 2.");
+        assert_eq!(forms(&requests), [true, true]);
+        assert_eq!(seen.learnt(), 0);
+        let ended = seen.0.iter().filter_map(|event| match event {
+            Event::Outcome { call, status, .. } => Some((call.clone(), *status)),
+            _ => None,
+        });
+        let asked = seen.0.iter().find_map(|event| match event {
+            Event::Assistant { content, .. } => Some(content),
+            _ => None,
+        });
+        let calls = asked.unwrap().iter().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        let names: Vec<_> = calls.iter().map(|call| &*call.name).collect();
+        assert_eq!(names, ["add", "find"]);
+        let ok = |call: &&claw_runtime::message::ToolCall| (call.id.clone(), Status::Ok);
+        let expected: Vec<_> = calls.iter().map(ok).collect();
+        assert_eq!(ended.collect::<Vec<_>>(), expected);
+        // Both results stand before the model, in the order of the calls.
+        let said = last_said(&requests[1]);
+        let at = |name: &str| said.find(&format!("name=\"{name}\"")).unwrap();
+        assert!(at("add") < at("find"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn the_wrap_up_is_free() {
     let model = scripted([says(CALL), says("It was 2.")]);
     let limits = claw_runtime::limits::Limits {

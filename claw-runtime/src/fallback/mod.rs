@@ -12,6 +12,7 @@ mod answering;
 mod blame;
 pub mod constrained;
 mod fault;
+mod formed;
 mod marker;
 mod payload;
 mod python;
