@@ -25,6 +25,7 @@ pub(crate) mod http;
 mod lenient;
 #[cfg(feature = "local")]
 pub mod local;
+mod loose;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
