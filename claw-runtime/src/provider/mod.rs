@@ -128,6 +128,12 @@ pub trait Provider: Send + Sync {
         BTreeMap::new()
     }
 
+    /// Returns how many images its service was sent as they are, where values are hidden from it; of one conversation, that
+    /// with the most.
+    fn images(&self) -> usize {
+        0
+    }
+
     /// Returns the models the service offers.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, ProviderError>> {
         Box::pin(async { Ok(Vec::new()) })
