@@ -80,7 +80,7 @@ impl Format for Chunks {
                 draft.advance();
                 let id = text(call.id);
                 let index = Some(self.calls);
-                function::take(index, &id, call.function, Texts::Whole, draft, sink);
+                function::take(index, &id, call.function(), Texts::Whole, draft, sink);
                 self.calls += 1;
             }
         }
