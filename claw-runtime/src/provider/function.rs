@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::DeltaSink;
 use super::calls::{Arguments, CallPiece};
 use super::draft::Draft;
-use super::lenient::{number, text};
+use super::lenient::{number, text, written};
 
 /// A call, or a piece of one.
 #[derive(Deserialize)]
@@ -82,7 +82,7 @@ pub(super) fn take(
     sink: &mut dyn DeltaSink,
 ) {
     let (name, arguments) = function.map_or((None, None), |it| (it.name, it.arguments));
-    let (name, said) = (text(name), text(arguments));
+    let (name, said) = (text(name), written(arguments));
     let arguments = match arguments {
         Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
         _ if texts == Texts::Whole => Arguments::Whole(&said),

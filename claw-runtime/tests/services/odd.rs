@@ -211,6 +211,10 @@ async fn odd_choices_and_calls_are_read() {
             r#"a f {"x":1}"#,
         ),
     ];
+    // What is no object is the turn's to refuse; it is not taken for none.
+    for (arguments, read) in [("true", "a f true"), ("5", "a f 5"), ("[1]", "a f [1]")] {
+        cases.push((format!("{}{end}", begun("0", "a", "f", arguments)), read));
+    }
     for index in ["1", "-1", "0.0", "\"0\"", "null"] {
         let first = begun(index, "a", "f", r#""{\"x\":""#);
         let body = format!("{first}{}{end}{DONE}", more(index, "", r#""1}""#));
