@@ -67,13 +67,14 @@ fn called(arguments: &str) -> Message {
 fn a_service_is_told_placeholders_and_the_turn_values() {
     let (veiled, scripted) = veiled([calls(
         "sms",
-        json!({"to": "[phone-1]", "text": "id [identity-card-1]"}),
+        json!({"text": "id [identity-card-1]", "to": "[phone-1]"}),
     )
     .and_says("Told [phone-1], [phone-9].")]);
     let messages = [
         Message::user(format!("I am {CARD}, call {PHONE} or {PHONE}.")),
+        // Names stand in the order of the alphabet, in which some builds write them and others leave them.
         called(&format!(
-            r#"{{"to": "{PHONE}", "n": {PHONE}, "a": "E1234"}}"#
+            r#"{{"a": "E1234", "n": {PHONE}, "to": "{PHONE}"}}"#
         )),
         Message {
             role: crate::message::Role::Tool,
