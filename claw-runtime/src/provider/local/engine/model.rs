@@ -5,15 +5,20 @@
 //! an earlier one is read from where they differ.
 
 use std::io::{Read, Seek};
+use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::attend::{Look, Seen, attend};
 use super::gguf::{Fault, Gguf};
-use super::kernel::{self, Attend};
+use super::kernel;
 use super::matrix::{Activations, Matrix};
 use super::memories::Reads;
 use super::shape::Shape;
 use super::threads::Threads;
+
+/// Tokens of a prompt that look back together.
+const LOOKS: usize = 8;
 
 /// The weights of one model.
 pub(super) struct Model {
@@ -56,6 +61,10 @@ pub(super) struct Memory {
 
 impl Reads for Model {
     type Memory = Memory;
+
+    fn on_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.run(work)
+    }
 
     fn read_on(&self, memory: &mut Memory, tokens: &[u32], logits: Option<&mut Vec<f32>>) {
         self.threads.run(|| self.pass(memory, tokens, logits));
@@ -197,38 +206,47 @@ impl Model {
         keys.extend_from_slice(&scratch.key);
         values.extend_from_slice(&scratch.value);
 
-        let (head, stride) = (shape.head, shape.key_width());
-        let shared = shape.heads / shape.key_heads;
         scratch.mixed.resize(scratch.query.len(), 0.0);
-        let one = |(at, (query, out)): (usize, (&[f32], &mut [f32])), weights: &mut Vec<f32>| {
-            let seen = (before + at / shape.heads + 1) * stride;
-            let attend = Attend {
-                query,
-                keys: &keys[..seen],
-                values: &values[..seen],
-                stride,
-                at: at % shape.heads / shared * head,
-                weights,
-                out,
-            };
-            attend.run();
+        let (keys, values) = (keys.as_slice(), values.as_slice());
+        let shared = shape.heads / shape.key_heads * shape.head;
+        // What the tokens from `first` on take by some of the key heads; `query` and `out` have the numbers of those.
+        let part = |first: usize, heads: Range<usize>, query: &[f32], out: &mut [f32]| {
+            let mut weights = Vec::new();
+            let width = heads.len() * shared;
+            for (place, head) in heads.enumerate() {
+                let place = place * shared..(place + 1) * shared;
+                let seen = Seen {
+                    keys,
+                    values,
+                    stride: shape.key_width(),
+                    at: head * shape.head,
+                    size: shape.head,
+                };
+                let tokens = query.chunks_exact(width).zip(out.chunks_exact_mut(width));
+                let looks = tokens.enumerate().map(|(at, (query, out))| Look {
+                    queries: &query[place.clone()],
+                    out: &mut out[place.clone()],
+                    tokens: before + first + at + 1,
+                });
+                attend(seen, &mut looks.collect::<Vec<_>>(), &mut weights);
+            }
         };
         // As many numbers are looked at as make a second thread worth waking.
-        if count * (before + count) * shape.heads * head > 1 << 18 {
-            let heads = scratch
-                .query
-                .par_chunks(head)
-                .zip(scratch.mixed.par_chunks_mut(head));
-            heads
+        let looked = count * (before + count) * shape.query_width();
+        let many = looked > 1 << 18 && self.threads.count() > 1;
+        let (query, out) = (&scratch.query, &mut scratch.mixed);
+        match count {
+            1 if many => query
+                .par_chunks(shared)
+                .zip(out.par_chunks_mut(shared))
                 .enumerate()
-                .for_each_init(Vec::new, |weights, head| one(head, weights));
-        } else {
-            let mut weights = Vec::new();
-            let heads = scratch
-                .query
-                .chunks(head)
-                .zip(scratch.mixed.chunks_mut(head));
-            heads.enumerate().for_each(|head| one(head, &mut weights));
+                .for_each(|(head, (query, out))| part(0, head..head + 1, query, out)),
+            _ if many => query
+                .par_chunks(LOOKS * shape.query_width())
+                .zip(out.par_chunks_mut(LOOKS * shape.query_width()))
+                .enumerate()
+                .for_each(|(at, (query, out))| part(at * LOOKS, 0..shape.key_heads, query, out)),
+            _ => part(0, 0..shape.key_heads, query, out),
         }
         scratch.activations.set(count, &scratch.mixed);
         layer
