@@ -2,26 +2,108 @@
 //!
 //! Keys are walked in tiles that stay in the nearest cache while every head and token that needs them is served.
 
-use pulp::{Arch, Simd, WithSimd};
+use std::slice::{ChunksExact, ChunksExactMut};
 
-use super::kernel::{exp, total};
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
+
+use super::kernel::{exp, shrink, total};
 
 /// Keys that are looked at together.
 const TILE: usize = 32;
 /// Vectors of sums that stay in registers.
 const SUMS: usize = 8;
 
-/// The keys and values of one head, within rows that hold those of all heads.
+/// How the numbers of a token's keys are divided, and those of its values.
+#[derive(Clone, Copy)]
+pub(super) struct Heads {
+    pub count: usize,
+    /// Numbers of each.
+    pub size: usize,
+}
+
+/// What is kept of the keys of the tokens read so far, or of their values: 16 bits a number, with a scale for each head.
+///
+/// A long text's keys come from memory for every token that is added to it, so half the bytes are half the wait; and more
+/// is kept of a number than in a float of 16 bits.
+#[derive(Default)]
+pub(super) struct Side {
+    quants: Vec<i16>,
+    scales: Vec<f32>,
+}
+
+impl Side {
+    /// Returns how many bytes are kept of a token.
+    pub(super) fn token_bytes(heads: Heads) -> usize {
+        heads.count * (heads.size * size_of::<i16>() + size_of::<f32>())
+    }
+
+    /// Adds the numbers of some tokens.
+    pub(super) fn push(&mut self, numbers: &[f32], heads: Heads) {
+        let (quants, scales) = (self.quants.len(), self.scales.len());
+        self.quants.resize(quants + numbers.len(), 0);
+        self.scales.resize(scales + numbers.len() / heads.size, 0.0);
+        Arch::new().dispatch(Push {
+            numbers: numbers.chunks_exact(heads.size),
+            quants: self.quants[quants..].chunks_exact_mut(heads.size),
+            scales: &mut self.scales[scales..],
+        });
+    }
+
+    /// Returns a copy of the first `tokens`.
+    pub(super) fn first(&self, tokens: usize, heads: Heads) -> Self {
+        Self {
+            quants: self.quants[..tokens * heads.count * heads.size].to_vec(),
+            scales: self.scales[..tokens * heads.count].to_vec(),
+        }
+    }
+
+    /// Forgets all but the first `tokens`.
+    pub(super) fn cut(&mut self, tokens: usize, heads: Heads) {
+        self.quants.truncate(tokens * heads.count * heads.size);
+        self.scales.truncate(tokens * heads.count);
+    }
+
+    /// Writes one head of the tokens from `first` on, as many as there are rooms for, as plain numbers.
+    #[inline(always)]
+    fn widen(&self, heads: Heads, head: usize, first: usize, out: &mut [f32]) {
+        let width = heads.count * heads.size;
+        let rows = self.quants[first * width..].chunks_exact(width);
+        let scales = self.scales[first * heads.count..].chunks_exact(heads.count);
+        for ((row, scales), out) in rows.zip(scales).zip(out.chunks_exact_mut(heads.size)) {
+            let quants = &row[head * heads.size..][..heads.size];
+            for (out, quant) in out.iter_mut().zip(quants) {
+                *out = f32::from(*quant) * scales[head];
+            }
+        }
+    }
+}
+
+struct Push<'a> {
+    numbers: ChunksExact<'a, f32>,
+    quants: ChunksExactMut<'a, i16>,
+    scales: &'a mut [f32],
+}
+
+impl NullaryFnOnce for Push<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let runs = self.numbers.zip(self.quants);
+        for ((numbers, quants), scale) in runs.zip(self.scales) {
+            *scale = shrink(numbers, quants);
+        }
+    }
+}
+
+/// What one head looks at.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
-    pub keys: &'a [f32],
-    pub values: &'a [f32],
-    /// Numbers in a row.
-    pub stride: usize,
-    /// Where the head begins in a row.
-    pub at: usize,
-    /// Numbers of the head.
-    pub size: usize,
+    pub keys: &'a Side,
+    pub values: &'a Side,
+    pub heads: Heads,
+    /// Which of them it is.
+    pub head: usize,
 }
 
 /// A token that looks back: the queries of the heads that share the keys, and the room for what each takes.
@@ -32,19 +114,15 @@ pub(super) struct Look<'a> {
     pub tokens: usize,
 }
 
-/// Serves `looks`; `weights` is room that is kept between calls.
-pub(super) fn attend(seen: Seen<'_>, looks: &mut [Look<'_>], weights: &mut Vec<f32>) {
-    Arch::new().dispatch(Attend {
-        seen,
-        looks,
-        weights,
-    });
+/// Serves `looks`; `room` is kept between calls.
+pub(super) fn attend(seen: Seen<'_>, looks: &mut [Look<'_>], room: &mut Vec<f32>) {
+    Arch::new().dispatch(Attend { seen, looks, room });
 }
 
 struct Attend<'a, 'l> {
     seen: Seen<'a>,
     looks: &'a mut [Look<'l>],
-    weights: &'a mut Vec<f32>,
+    room: &'a mut Vec<f32>,
 }
 
 impl WithSimd for Attend<'_, '_> {
@@ -52,22 +130,33 @@ impl WithSimd for Attend<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Seen { size, .. } = self.seen;
+        let Seen {
+            keys,
+            values,
+            heads,
+            head,
+        } = self.seen;
+        let size = heads.size;
         let most = self.looks.iter().map(|look| look.tokens).max();
         let most = most.unwrap_or_default();
-        let heads = self.looks.iter().map(|look| look.queries.len() / size);
-        self.weights.resize(heads.sum::<usize>() * most, 0.0);
-        let scale = 1.0 / (size as f32).sqrt();
+        let rows = self.looks.iter().map(|look| look.queries.len() / size);
+        let room = rows.sum::<usize>() * most;
+        self.room.resize(room + TILE * size, 0.0);
+        let (weights, tile) = self.room.split_at_mut(room);
         for first in (0..most).step_by(TILE) {
-            let mut rows = self.weights.chunks_exact_mut(most);
+            let tile = &mut tile[..(most - first).min(TILE) * size];
+            keys.widen(heads, head, first, tile);
+            let mut rows = weights.chunks_exact_mut(most);
             for look in self.looks.iter() {
-                let tile = first..look.tokens.min(first + TILE).max(first);
+                let place = first..look.tokens.min(first + TILE).max(first);
                 for (query, row) in look.queries.chunks_exact(size).zip(&mut rows) {
-                    match_keys(simd, query, self.seen, first, &mut row[tile.clone()]);
+                    let row = &mut row[place.clone()];
+                    match_keys(simd, query, tile, row);
                 }
             }
         }
-        let mut rows = self.weights.chunks_exact_mut(most);
+        let scale = 1.0 / (size as f32).sqrt();
+        let mut rows = weights.chunks_exact_mut(most);
         for look in self.looks.iter_mut() {
             look.out.fill(0.0);
             for row in (&mut rows).take(look.queries.len() / size) {
@@ -75,27 +164,29 @@ impl WithSimd for Attend<'_, '_> {
             }
         }
         for first in (0..most).step_by(TILE) {
-            let mut rows = self.weights.chunks_exact(most);
+            let tile = &mut tile[..(most - first).min(TILE) * size];
+            values.widen(heads, head, first, tile);
+            let mut rows = weights.chunks_exact(most);
             for look in self.looks.iter_mut() {
-                let tile = first..look.tokens.min(first + TILE).max(first);
+                let place = first..look.tokens.min(first + TILE).max(first);
                 for (out, row) in look.out.chunks_exact_mut(size).zip(&mut rows) {
-                    add_values(simd, &row[tile.clone()], self.seen, first, out);
+                    add_values(simd, &row[place.clone()], tile, out);
                 }
             }
         }
     }
 }
 
-/// Writes the products of `query` with the keys from `first` on.
+/// Writes the products of `query` with each of the keys.
 #[inline(always)]
-fn match_keys<S: Simd>(simd: S, query: &[f32], seen: Seen<'_>, first: usize, out: &mut [f32]) {
+fn match_keys<S: Simd>(simd: S, query: &[f32], keys: &[f32], out: &mut [f32]) {
+    let keys = keys.chunks_exact(query.len());
     let (query, query_rest) = S::as_simd_f32s(query);
-    let keys = seen.keys[first * seen.stride..].chunks(seen.stride);
+    let (twos, one) = query.as_chunks::<2>();
     for (key, out) in keys.zip(out) {
-        let (key, key_rest) = S::as_simd_f32s(&key[seen.at..seen.at + seen.size]);
-        let mut sums = [simd.splat_f32s(0.0); 2];
-        let (twos, one) = query.as_chunks::<2>();
+        let (key, key_rest) = S::as_simd_f32s(key);
         let (key_twos, key_one) = key.as_chunks::<2>();
+        let mut sums = [simd.splat_f32s(0.0); 2];
         for (query, key) in twos.iter().zip(key_twos) {
             for at in 0..2 {
                 sums[at] = simd.mul_add_e_f32s(query[at], key[at], sums[at]);
@@ -111,36 +202,35 @@ fn match_keys<S: Simd>(simd: S, query: &[f32], seen: Seen<'_>, first: usize, out
     }
 }
 
-/// Adds the values from `first` on to `out`, each times its weight.
+/// Adds the values to `out`, each times its weight.
 #[inline(always)]
-fn add_values<S: Simd>(simd: S, weights: &[f32], seen: Seen<'_>, first: usize, out: &mut [f32]) {
-    let values = &seen.values[first * seen.stride..];
+fn add_values<S: Simd>(simd: S, weights: &[f32], values: &[f32], out: &mut [f32]) {
+    let values = values.chunks_exact(out.len());
     let (out, out_rest) = S::as_mut_simd_f32s(out);
-    let lanes = S::F32_LANES;
     let mut parts = out.chunks_exact_mut(SUMS);
-    let mut at = seen.at;
+    let mut at = 0;
     for out in &mut parts {
         let mut sums = [simd.splat_f32s(0.0); SUMS];
         sums.copy_from_slice(out);
-        for (value, weight) in values.chunks(seen.stride).zip(weights) {
-            let (value, _) = S::as_simd_f32s(&value[at..at + SUMS * lanes]);
+        for (value, weight) in values.clone().zip(weights) {
+            let (value, _) = S::as_simd_f32s(&value[at..at + SUMS * S::F32_LANES]);
             let weight = simd.splat_f32s(*weight);
             for (sum, value) in sums.iter_mut().zip(value) {
                 *sum = simd.mul_add_e_f32s(weight, *value, *sum);
             }
         }
         out.copy_from_slice(&sums);
-        at += SUMS * lanes;
+        at += SUMS * S::F32_LANES;
     }
     for out in parts.into_remainder() {
-        for (value, weight) in values.chunks(seen.stride).zip(weights) {
-            let (value, _) = S::as_simd_f32s(&value[at..at + lanes]);
+        for (value, weight) in values.clone().zip(weights) {
+            let (value, _) = S::as_simd_f32s(&value[at..at + S::F32_LANES]);
             *out = simd.mul_add_e_f32s(simd.splat_f32s(*weight), value[0], *out);
         }
-        at += lanes;
+        at += S::F32_LANES;
     }
     for out in out_rest {
-        for (value, weight) in values.chunks(seen.stride).zip(weights) {
+        for (value, weight) in values.clone().zip(weights) {
             *out += weight * value[at];
         }
         at += 1;

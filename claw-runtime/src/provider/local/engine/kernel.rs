@@ -259,19 +259,30 @@ impl<T: Quant> pulp::NullaryFnOnce for Quantise<'_, T> {
         let (blocks, _) = self.numbers.as_chunks::<BLOCK>();
         let out = self.quants.iter_mut().zip(self.scales);
         for (block, (quants, scale)) in blocks.iter().zip(out) {
-            // Sizes of numbers sort like their bits, and those of what is not finite are the largest.
-            let sizes = block.map(|number| number.to_bits() & 0x7fff_ffff);
-            let peak = f32::from_bits(sizes.iter().fold(0, |peak, size| peak.max(*size)));
-            if !peak.is_normal() {
-                (*scale, *quants) = (0.0, [T::default(); BLOCK]);
-                continue;
-            }
-            *scale = peak / T::MOST;
-            let factor = T::MOST / peak;
-            // Added to this, a number is rounded to a whole one, which is then its lowest bits.
-            *quants = block.map(|number| T::from_whole((number * factor + 12_582_912.0).to_bits()));
+            *scale = shrink(block, quants);
         }
     }
+}
+
+/// Writes numbers as whole ones, and returns what they are times of. If one is not finite, all become zeros.
+#[inline(always)]
+pub(super) fn shrink<T: Quant>(numbers: &[f32], quants: &mut [T]) -> f32 {
+    // Sizes of numbers sort like their bits, and those of what is not finite are the largest.
+    let mut peak = 0;
+    for number in numbers {
+        peak = peak.max(number.to_bits() & 0x7fff_ffff);
+    }
+    let peak = f32::from_bits(peak);
+    if !peak.is_normal() {
+        quants.fill(T::default());
+        return 0.0;
+    }
+    let factor = T::MOST / peak;
+    for (quant, number) in quants.iter_mut().zip(numbers) {
+        // Added to this, a number is rounded to a whole one, which is then its lowest bits.
+        *quant = T::from_whole((number * factor + 12_582_912.0).to_bits());
+    }
+    peak / T::MOST
 }
 
 /// Multiplies `numbers` by how much of `gate` passes: `gate / (1 + e^-gate)`.

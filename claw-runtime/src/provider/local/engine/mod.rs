@@ -142,7 +142,8 @@ impl Engine {
         let path = path.to_owned();
         let (orders, mut taken) = channel();
         let thread = std::thread::Builder::new().name("claw-model".to_owned());
-        let started = thread.spawn(move || worker::work(&mut taken, &rules, || load(&path, threads)));
+        let started =
+            thread.spawn(move || worker::work(&mut taken, &rules, || load(&path, threads)));
         started.map_err(|err| EngineError::Inside(format!("no thread for the model: {err}")))?;
         Ok(Self {
             about: Arc::new(about),

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::attend::{Look, Seen, attend};
+use super::attend::{Look, Seen, Side, attend};
 use super::gguf::{Fault, Gguf};
 use super::kernel;
 use super::matrix::{Activations, Matrix};
@@ -55,7 +55,7 @@ struct Linear {
 /// What the layers keep of the tokens read so far.
 #[derive(Default)]
 pub(super) struct Memory {
-    layers: Vec<[Vec<f32>; 2]>,
+    layers: Vec<[Side; 2]>,
     tokens: usize,
 }
 
@@ -71,19 +71,19 @@ impl Reads for Model {
     }
 
     fn first(&self, memory: &Memory, tokens: usize) -> Memory {
-        let numbers = tokens.min(memory.tokens) * self.shape.key_width();
-        let sides =
-            |[keys, values]: &[Vec<f32>; 2]| [keys[..numbers].to_vec(), values[..numbers].to_vec()];
+        let tokens = tokens.min(memory.tokens);
+        let side = |side: &Side| side.first(tokens, self.shape.sides());
+        let layers = memory.layers.iter();
         Memory {
-            layers: memory.layers.iter().map(sides).collect(),
-            tokens: tokens.min(memory.tokens),
+            layers: layers.map(|sides| sides.each_ref().map(side)).collect(),
+            tokens,
         }
     }
 
     fn cut(&self, memory: &mut Memory, tokens: usize) {
         memory.tokens = memory.tokens.min(tokens);
         for side in memory.layers.iter_mut().flatten() {
-            side.truncate(memory.tokens * self.shape.key_width());
+            side.cut(memory.tokens, self.shape.sides());
         }
     }
 }
@@ -169,7 +169,7 @@ impl Model {
     fn attention(
         &self,
         layer: &Layer,
-        [keys, values]: &mut [Vec<f32>; 2],
+        [keys, values]: &mut [Side; 2],
         before: usize,
         count: usize,
         numbers: &mut [f32],
@@ -203,24 +203,23 @@ impl Model {
         }
         self.turn(&mut scratch.query, before, shape.heads);
         self.turn(&mut scratch.key, before, shape.key_heads);
-        keys.extend_from_slice(&scratch.key);
-        values.extend_from_slice(&scratch.value);
+        keys.push(&scratch.key, shape.sides());
+        values.push(&scratch.value, shape.sides());
 
         scratch.mixed.resize(scratch.query.len(), 0.0);
-        let (keys, values) = (keys.as_slice(), values.as_slice());
+        let (keys, values) = (&*keys, &*values);
         let shared = shape.heads / shape.key_heads * shape.head;
         // What the tokens from `first` on take by some of the key heads; `query` and `out` have the numbers of those.
         let part = |first: usize, heads: Range<usize>, query: &[f32], out: &mut [f32]| {
-            let mut weights = Vec::new();
+            let mut room = Vec::new();
             let width = heads.len() * shared;
             for (place, head) in heads.enumerate() {
                 let place = place * shared..(place + 1) * shared;
                 let seen = Seen {
                     keys,
                     values,
-                    stride: shape.key_width(),
-                    at: head * shape.head,
-                    size: shape.head,
+                    heads: shape.sides(),
+                    head,
                 };
                 let tokens = query.chunks_exact(width).zip(out.chunks_exact_mut(width));
                 let looks = tokens.enumerate().map(|(at, (query, out))| Look {
@@ -228,7 +227,7 @@ impl Model {
                     out: &mut out[place.clone()],
                     tokens: before + first + at + 1,
                 });
-                attend(seen, &mut looks.collect::<Vec<_>>(), &mut weights);
+                attend(seen, &mut looks.collect::<Vec<_>>(), &mut room);
             }
         };
         // As many numbers are looked at as make a second thread worth waking.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::provider::local::engine::attend::{Look, Seen, attend};
+use crate::provider::local::engine::attend::{Heads, Look, Seen, Side, attend};
 use crate::provider::local::engine::kernel::{self, BLOCK, Block, Eight, Four, Row, Token};
 
 #[test]
@@ -71,8 +71,9 @@ proptest! {
         check(width, &fours, &scales, &least, &plain, tokens)?;
     }
 
-    /// Against the same in double precision, for heads of any size, any number of them on one key head, and tokens of a
-    /// prompt that see unlike many.
+    /// Against double precision, for heads of any size, any number of them on one key head, and tokens of a prompt that see
+    /// unlike many. Of numbers below 2, 15 bits are kept: a score is off by `√90 · 2 · 2 / 65534` at most, a weight by
+    /// twice that, a sum of values by twice as much again.
     #[test]
     fn looks_back_are_right(
         size in 1_usize..90,
@@ -102,7 +103,14 @@ proptest! {
             tokens: before + token + 1,
         });
         let mut looks: Vec<_> = looks.collect();
-        let memory = Seen { keys: &keys, values: &values, stride, at, size };
+        let layout = Heads { count: heads, size };
+        let mut sides = [Side::default(), Side::default()];
+        for (side, numbers) in sides.iter_mut().zip([&keys, &values]) {
+            side.push(&numbers[..before * stride], layout);
+            side.push(&numbers[before * stride..], layout);
+        }
+        let [kept_keys, kept_values] = &sides;
+        let memory = Seen { keys: kept_keys, values: kept_values, heads: layout, head: heads - 1 };
         attend(memory, &mut looks, &mut vec![7.0; 3]);
         for (row, (query, found)) in queries.chunks(size).zip(out.chunks(size)).enumerate() {
             let part = |side: &[f32], token: usize, place: usize| f64::from(side[token * stride + at + place]);
@@ -116,7 +124,7 @@ proptest! {
             for (place, found) in found.iter().enumerate() {
                 let weighed = scores.iter().enumerate().map(|(token, score)| score * part(&values, token, place));
                 let right = weighed.sum::<f64>() / sum;
-                prop_assert!((f64::from(*found) - right).abs() < 1e-5, "{found}, expected {right}");
+                prop_assert!((f64::from(*found) - right).abs() < 3e-3, "{found}, expected {right}");
             }
         }
     }
