@@ -20,6 +20,7 @@ use super::reader;
 mod parse;
 mod secret;
 
+pub(super) use parse::percent_decoded;
 pub(crate) use parse::resolve;
 
 /// A JSON Schema read into a tree. Cheap to clone.
@@ -177,6 +178,8 @@ impl Types {
     pub(super) const NULL: Self = Self(1);
     pub(super) const BOOLEAN: Self = Self(2);
     pub(super) const INTEGER: Self = Self(4);
+    /// A number with a part that is not whole.
+    pub(super) const FRACTION: Self = Self(8);
     /// Integers too.
     pub(super) const NUMBER: Self = Self(8 | 4);
     pub(super) const STRING: Self = Self(16);

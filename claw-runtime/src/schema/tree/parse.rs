@@ -366,7 +366,8 @@ pub(crate) fn resolve<'a>(document: &'a Json<'a>, reference: &str) -> Option<&'a
         })
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+/// Returns a text whose `%41` are letters again; `None` when it is none then.
+pub(in crate::schema) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
