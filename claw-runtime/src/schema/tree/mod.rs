@@ -20,6 +20,7 @@ use super::reader;
 mod parse;
 mod secret;
 
+#[cfg(feature = "jsonschema")]
 pub(super) use parse::percent_decoded;
 pub(crate) use parse::resolve;
 
