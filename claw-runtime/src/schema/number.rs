@@ -54,6 +54,7 @@ impl Decimal {
     }
 
     /// Tells whether the number has no fraction.
+    #[cfg(feature = "jsonschema")]
     pub(super) fn is_whole(&self) -> bool {
         self.scale >= 0
     }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::json::Json;
 use super::node::{Kind, Node, Property};
+use super::pattern::Engine;
 use super::report::{Invalid, PROBLEMS, Problem, clip_to, shown};
 use super::tree::{Schema, Tree};
 
@@ -63,7 +64,7 @@ impl Schema {
     /// Fails when it is not a valid schema, refers to a document that it does not hold, or nests deeper than 128
     /// levels.
     pub fn foreign(json: &Value) -> Result<Self, SchemaError> {
-        Self::foreign_with(json, &BTreeMap::new())
+        Self::foreign_by(json, &BTreeMap::new(), Some(Engine::REGEX))
     }
 
     /// Compiles a schema that somebody else wrote, with the documents it may refer to by their URI.
@@ -75,11 +76,20 @@ impl Schema {
         json: &Value,
         documents: &BTreeMap<String, Value>,
     ) -> Result<Self, SchemaError> {
+        Self::foreign_by(json, documents, Some(Engine::REGEX))
+    }
+
+    /// The same, with the tree's patterns compiled by this engine.
+    pub(crate) fn foreign_by(
+        json: &Value,
+        documents: &BTreeMap<String, Value>,
+        engine: Option<Engine>,
+    ) -> Result<Self, SchemaError> {
         let all = || std::iter::once(json).chain(documents.values());
         if all().any(|json| is_deeper(json, DEPTH)) {
             return Err(SchemaError::new("", "nested deeper than 128 levels"));
         }
-        let mut schema = Self::parse(json);
+        let mut schema = Self::of(&Json::from_value(json), engine);
         schema.complete = Complete::new(json, documents)?.map(Into::into);
         Ok(schema)
     }
@@ -123,6 +133,7 @@ pub(super) struct Fault {
     /// Whether the value belongs behind the text.
     shows: bool,
     /// Whether a keyword said so that the tree does not read.
+    #[cfg(feature = "jsonschema")]
     unread: bool,
 }
 
