@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::{Clock, millis};
@@ -17,7 +15,7 @@ use super::keep::{keep, keep_elided, outputs};
 use super::live::{Lines, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
-use super::pending::{answer, pending_or};
+use super::pending::{Side, answer, pending_or};
 use super::prompt::{form, prompt};
 use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
@@ -146,7 +144,7 @@ struct Work<'r> {
     live: bool,
     /// Whether the running request is held to the form, so that only an answer of that form streams.
     held: bool,
-    calls: FuturesUnordered<BoxFuture<'r, Ended>>,
+    calls: Side<'r, Ended>,
     /// What may be stopped, and what each has spent, by the call.
     running: HashMap<String, Running>,
     /// What the calls may spend together.
@@ -185,7 +183,7 @@ impl<'r> Work<'r> {
             offer: None,
             live: false,
             held: false,
-            calls: FuturesUnordered::new(),
+            calls: Side::default(),
             running: HashMap::new(),
             purse: Arc::new(match &agent.nest.purse {
                 Some(purse) => purse.slice(Budget::default()),
@@ -267,7 +265,7 @@ impl<'r> Work<'r> {
                 timeout,
             } => {
                 if let Some(job) = self.job(call, &tool, arguments, timeout) {
-                    self.calls.push(Box::pin(dispatch::reconcile(job)));
+                    self.calls.push(dispatch::reconcile(job));
                 }
             }
             Command::Ask {
@@ -399,7 +397,7 @@ impl<'r> Work<'r> {
             return self.ready.push_back(not_started.into());
         }
         if let Some(job) = self.job(call, name, arguments, timeout) {
-            self.calls.push(Box::pin(dispatch::run(job)));
+            self.calls.push(dispatch::run(job));
         }
     }
 

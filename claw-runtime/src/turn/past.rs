@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
+use super::stable::Likeness;
 use super::form::untold;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::recover::{Interrupted, Parked};
@@ -55,7 +56,7 @@ pub(super) struct Past {
     pub(super) answer: Option<(String, Answer)>,
     pub(super) start: Option<Start>,
     /// With the signature that the guard compares.
-    pub(super) outcome: Option<(Status, String)>,
+    pub(super) outcome: Option<(Status, Likeness)>,
     /// When it was decided on.
     pub(super) at: Millis,
 }
