@@ -1,6 +1,6 @@
 //! The driver: performs what the turn machine commands, and tells it what came of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -146,7 +146,7 @@ struct Work<'r> {
     held: bool,
     calls: Side<'r, Ended>,
     /// What may be stopped, and what each has spent, by the call.
-    running: HashMap<String, Running>,
+    running: BTreeMap<String, Running>,
     /// What the calls may spend together.
     purse: Arc<Purse>,
     /// The question that is open, by its call.
@@ -184,7 +184,7 @@ impl<'r> Work<'r> {
             live: false,
             held: false,
             calls: Side::default(),
-            running: HashMap::new(),
+            running: BTreeMap::new(),
             purse: Arc::new(match &agent.nest.purse {
                 Some(purse) => purse.slice(Budget::default()),
                 None => Purse::default(),

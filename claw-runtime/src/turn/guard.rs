@@ -9,7 +9,7 @@
 //! Everything in here follows from the calls and outcomes of the turn in call order, so a resumed turn builds it anew from
 //! its journal.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Millis;
 use super::stable::Likeness;
@@ -37,11 +37,11 @@ pub(super) enum Rung {
 pub(super) struct Guard {
     calls: Vec<Signature>,
     /// How often each tool was called.
-    tools: HashMap<Likeness, u32>,
+    tools: BTreeMap<Likeness, u32>,
     faulty: HashMap<String, u32>,
-    polls: HashMap<Likeness, Patience>,
+    polls: BTreeMap<Likeness, Patience>,
     /// Every outcome so far.
-    seen: HashSet<Likeness>,
+    seen: BTreeSet<Likeness>,
     failures: u32,
     /// Calls in a row that brought nothing new.
     idle: u32,

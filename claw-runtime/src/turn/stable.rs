@@ -73,7 +73,7 @@ const UNITS: &[&str] = &[
 ];
 
 /// What texts are compared by within a turn: equal for equal ones, and kept nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Likeness(u64);
 
 impl Likeness {
