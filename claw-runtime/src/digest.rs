@@ -43,7 +43,7 @@ pub fn hex(bytes: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut text = vec![0; 2 * bytes.len()];
     for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-        *pair = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+        *pair = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
     }
     String::from_utf8(text).expect("digits are ASCII")
 }

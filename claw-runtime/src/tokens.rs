@@ -162,7 +162,9 @@ impl Kind {
                 capitals + first(&bytes[capitals..], |byte| byte.is_ascii_lowercase())
             }
             Self::Digit | Self::Space | Self::Blank | Self::Punctuation => first(bytes, |byte| {
-                ASCII.get(usize::from(byte)).is_some_and(|kind| *kind == self)
+                ASCII
+                    .get(usize::from(byte))
+                    .is_some_and(|kind| *kind == self)
             }),
             _ => {
                 let mut run = text

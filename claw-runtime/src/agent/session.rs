@@ -28,8 +28,9 @@ pub struct Session {
     id: String,
     /// `None` where the session was given up: while it is parked, and when it was lost to another owner.
     lease: Option<Lease>,
-    /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew.
-    view: Option<View>,
+    /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew. Boxed: a
+    /// session is small while its turn runs.
+    view: Option<Box<View>>,
     events: u64,
     /// The events of a turn that was interrupted or parked.
     unfinished: Vec<Stored>,
@@ -106,7 +107,9 @@ impl Session {
         }
         self.events = events.len() as u64;
         self.kept = Kept::default();
-        self.view = Some(events.iter().map(|stored| &stored.event).collect());
+        self.view = Some(Box::new(
+            events.iter().map(|stored| &stored.event).collect(),
+        ));
         let ended =
             |stored: &Stored| matches!(stored.event, Event::TurnEnd { .. } | Event::Undone { .. });
         let begin = events.iter().rposition(ended).map_or(0, |at| at + 1);
@@ -311,12 +314,13 @@ impl Session {
         let _running = Running(&canceller);
 
         let agent = self.agent.clone();
-        let (Some(lease), Some(view)) = (self.lease.clone(), self.view.take()) else {
-            return Err(AgentError::Unfinished {
-                session: self.id.clone(),
-            });
+        let gone = || AgentError::Unfinished {
+            session: self.id.clone(),
         };
-        keep::keep_context(&agent, &lease, &view).await?;
+        let lease = self.lease.clone().ok_or_else(gone)?;
+        keep::keep_context(&agent, &lease, self.view.as_deref().ok_or_else(gone)?).await?;
+        // Taken only now: what a future holds over a wait is part of it to its end.
+        let view = *self.view.take().ok_or_else(gone)?;
         let setup = agent.setup(&view, &lease, self.events);
         let unfinished = std::mem::take(&mut self.unfinished);
         let mut turn = match unfinished.is_empty() {
@@ -338,7 +342,7 @@ impl Session {
             // The store alone knows what it kept, and whose the session is.
             EndReason::StoreFailed { .. } => self.lease = None,
             EndReason::Parked { .. } => self.give_up().await?,
-            _ => self.view = Some(turn.into_view()),
+            _ => self.view = Some(Box::new(turn.into_view())),
         }
         Ok(outcome)
     }
@@ -350,13 +354,13 @@ impl Session {
 
     /// Returns the conversation as the model sees it; empty where there is no [`view`](Session::view).
     pub fn messages(&self) -> &[Message] {
-        self.view.as_ref().map_or(&[], |view| view.messages())
+        self.view.as_deref().map_or(&[], View::messages)
     }
 
     /// Returns the session as folded from its journal; `None` after a turn was dropped, parked or could not be written,
     /// until the next one.
     pub fn view(&self) -> Option<&View> {
-        self.view.as_ref()
+        self.view.as_deref()
     }
 }
 

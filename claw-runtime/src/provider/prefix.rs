@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{BufMut as _, Bytes, BytesMut};
 
 use super::{Capabilities, Request};
 use crate::dialect::{Dialect, Offer};
@@ -44,7 +44,7 @@ pub(crate) trait Body {
 /// The bytes of a body as they are written.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    out: Vec<u8>,
+    out: BytesMut,
     /// Whether no message is written yet.
     first: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     pub(crate) fn new() -> Self {
         Self {
-            out: Vec::new(),
+            out: BytesMut::new(),
             first: true,
         }
     }
@@ -69,7 +69,7 @@ impl Buffer {
 
     /// Writes a value as JSON.
     pub(crate) fn value(&mut self, value: &(impl serde::Serialize + ?Sized)) {
-        serde_json::to_writer(&mut self.out, value)
+        serde_json::to_writer((&mut self.out).writer(), value)
             .expect("text and JSON values serialise, and a buffer takes all bytes");
     }
 
@@ -130,7 +130,7 @@ where
     let (length, first) = (out.len(), *first);
     body.messages(open);
     body.end();
-    let bytes = Bytes::from(std::mem::take(&mut body.buffer().out));
+    let bytes = std::mem::take(&mut body.buffer().out).freeze();
     if let Some(history) = request.history.filter(|_| is_whole) {
         debug_assert_eq!(
             bytes,
@@ -139,7 +139,7 @@ where
                 anew.begin();
                 anew.messages(request.messages);
                 anew.end();
-                std::mem::take(&mut anew.buffer().out)
+                std::mem::take(&mut anew.buffer().out).freeze()
             },
             "what is kept is what would be written"
         );
@@ -211,11 +211,11 @@ impl<Q: Clone + PartialEq> Head<Q> {
 
 impl<Q> Prefix<Q> {
     /// Returns the bytes to go on from: the very ones of the last body, once its request has let go of them.
-    fn into_bytes(mut self) -> (Head<Q>, Vec<u8>) {
+    fn into_bytes(mut self) -> (Head<Q>, BytesMut) {
         self.body.truncate(self.length);
         let bytes = match self.body.try_into_mut() {
-            Ok(bytes) => bytes.into(),
-            Err(shared) => shared.to_vec(),
+            Ok(bytes) => bytes,
+            Err(shared) => BytesMut::from(&shared[..]),
         };
         (self.head, bytes)
     }

@@ -199,13 +199,10 @@ impl Guard {
     /// Gives a polling call time before its repeats count.
     fn patience(&mut self, call: Proposal<'_>, repeats: u32, limits: &Limits) -> (Rung, bool) {
         let now = call.now;
-        let patience = self
-            .polls
-            .entry(call.signature)
-            .or_insert(Patience {
-                since: now,
-                over: 0,
-            });
+        let patience = self.polls.entry(call.signature).or_insert(Patience {
+            since: now,
+            over: 0,
+        });
         if repeats <= 1 {
             *patience = Patience {
                 since: now,

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::calls::journaled_signature;
-use super::stable::Likeness;
 use super::form::untold;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
+use super::stable::Likeness;
 use super::{Millis, Phase, Setup, Turn};
 use crate::event::{
     Answer, Cause, EndReason, Event, GuardVerdict, Purpose, ReAsk, Status, Verdict,
