@@ -63,7 +63,7 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
     let mut meter = Meter::default();
     let mut work = Work::new(agent, lease, kept, &watch, token, turn.active());
     work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
-    work.ready.extend(first);
+    work.ready = first.into();
     loop {
         let Given { input, mut taken } = work.next().await;
         let input = masked(&agent.secrets, input);

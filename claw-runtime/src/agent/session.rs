@@ -290,9 +290,13 @@ impl Session {
         if self.unfinished.is_empty() {
             return Ok(());
         }
-        Err(AgentError::Unfinished {
+        Err(self.in_the_way())
+    }
+
+    fn in_the_way(&self) -> AgentError {
+        AgentError::Unfinished {
             session: self.id.clone(),
-        })
+        }
     }
 
     async fn waiting(&self) -> Result<Before, AgentError> {
@@ -314,18 +318,12 @@ impl Session {
         let _running = Running(&canceller);
 
         let agent = self.agent.clone();
-        let gone = || AgentError::Unfinished {
-            session: self.id.clone(),
+        let (Some(lease), Some(view)) = (self.lease.clone(), &self.view) else {
+            return Err(self.in_the_way());
         };
-        let lease = self.lease.clone().ok_or_else(gone)?;
-        keep::keep_context(&agent, &lease, self.view.as_deref().ok_or_else(gone)?).await?;
-        // Taken only now: what a future holds over a wait is part of it to its end.
-        let view = *self.view.take().ok_or_else(gone)?;
-        let setup = agent.setup(&view, &lease, self.events);
-        let unfinished = std::mem::take(&mut self.unfinished);
-        let mut turn = match unfinished.is_empty() {
-            true => Turn::new(setup, view),
-            false => Turn::resume(setup, view, &unfinished),
+        keep::keep_context(&agent, &lease, view).await?;
+        let Some(mut turn) = self.begin(&lease) else {
+            return Err(self.in_the_way());
         };
         let drive = Drive {
             agent: &agent.inner,
@@ -345,6 +343,18 @@ impl Session {
             _ => self.view = Some(Box::new(turn.into_view())),
         }
         Ok(outcome)
+    }
+
+    /// Returns the turn that begins or goes on, with the view in it. Apart from what waits for it: what a future once held
+    /// has its room there to the end.
+    fn begin(&mut self, lease: &Lease) -> Option<Turn> {
+        let view = *self.view.take()?;
+        let setup = self.agent.setup(&view, lease, self.events);
+        let unfinished = std::mem::take(&mut self.unfinished);
+        Some(match unfinished.is_empty() {
+            true => Turn::new(setup, view),
+            false => Turn::resume(setup, view, &unfinished),
+        })
     }
 
     /// Returns a handle that cancels the running turn from another task or a signal handler.
