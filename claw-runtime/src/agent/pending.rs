@@ -1,6 +1,8 @@
 //! Waiting for what may not be under way.
 
-use futures_util::future::BoxFuture;
+use std::task::Poll;
+
+use futures_util::future::{BoxFuture, poll_fn};
 
 use crate::turn::Input;
 
@@ -17,5 +19,44 @@ pub(super) async fn answer(ask: &mut Option<(String, BoxFuture<'_, Input>)>) -> 
     match ask {
         Some((_, answer)) => answer.await,
         None => std::future::pending().await,
+    }
+}
+
+/// What runs side by side. All of it is polled when something of it may have ended, for it is little: the calls of a round.
+///
+/// futures' own set wakes its task after each look at everything it holds, and on a runtime of several threads another
+/// thread with it: that was most of what a call cost there.
+pub(super) struct Side<'r, T>(Vec<BoxFuture<'r, T>>);
+
+impl<T> Default for Side<'_, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'r, T> Side<'r, T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push(&mut self, work: impl Future<Output = T> + Send + 'r) {
+        self.0.push(Box::pin(work));
+    }
+
+    /// Waits for the next to end; `None` when nothing runs.
+    pub(super) async fn next(&mut self) -> Option<T> {
+        poll_fn(|cx| {
+            for at in 0..self.0.len() {
+                if let Poll::Ready(ended) = self.0[at].as_mut().poll(cx) {
+                    drop(self.0.swap_remove(at));
+                    return Poll::Ready(Some(ended));
+                }
+            }
+            match self.0.is_empty() {
+                true => Poll::Ready(None),
+                false => Poll::Pending,
+            }
+        })
+        .await
     }
 }
