@@ -8,6 +8,7 @@ mod chain;
 mod fault;
 mod faults;
 mod format;
+mod reuse;
 mod schemas;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "not every server of the module is needed here")]

@@ -12,6 +12,7 @@ use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::loose;
 
 /// Reads the documents of one answer.
 #[derive(Debug, Default)]
@@ -95,7 +96,7 @@ struct Piece<'a> {
 impl<'a> Piece<'a> {
     /// Reads a piece; what is no object has nothing in it.
     fn read(raw: Option<&'a RawValue>) -> Self {
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        raw.and_then(|raw| loose::read(raw.get()))
             .unwrap_or_default()
     }
 }
@@ -112,7 +113,7 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        let Ok(document) = serde_json::from_str::<Document<'_>>(json) else {
+        let Some(document) = loose::read::<Document<'_>>(json) else {
             return draft.complain(json, whole);
         };
         let index = number(document.index);
@@ -124,8 +125,7 @@ impl Format for Chunks {
                     usage: Option<&'a RawValue>,
                 }
                 let message = document.message.map(RawValue::get);
-                let message: Option<Message<'_>> =
-                    message.and_then(|json| serde_json::from_str(json).ok());
+                let message: Option<Message<'_>> = message.and_then(loose::read);
                 self.tokens.add(message.and_then(|it| it.usage));
             }
             "content_block_start" => {

@@ -14,6 +14,7 @@ use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::loose;
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
 /// Reads the documents of one answer.
@@ -93,7 +94,7 @@ impl Format for Chunks {
         if json.starts_with('[') {
             return self.list(json, whole, draft, sink);
         }
-        let Ok(document) = serde_json::from_str::<Document<'_>>(json) else {
+        let Some(document) = loose::read::<Document<'_>>(json) else {
             return draft.complain(json, whole);
         };
         if let Some(usage) = document.usage_metadata.and_then(read_usage) {

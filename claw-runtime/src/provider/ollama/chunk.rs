@@ -9,6 +9,7 @@ use crate::provider::decode::{Format, Framing};
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Texts};
 use crate::provider::lenient::{few, number, text};
+use crate::provider::loose;
 
 /// Reads the lines of one answer.
 #[derive(Debug, Default)]
@@ -61,7 +62,7 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
+        let Some(chunk) = loose::read::<Chunk<'_>>(json) else {
             return draft.complain(json, whole);
         };
         if chunk.error.is_some() && draft.complain(json, whole) {
