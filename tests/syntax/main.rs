@@ -207,7 +207,10 @@ fn what_is_declared_can_be_asked() {
     #[serde(deny_unknown_fields)]
     struct Other {}
     let error = tools.meta::<Other>().unwrap_err().to_string();
-    assert!(error.contains("tool `find` (tests/syntax/main.rs:"), "{error}");
+    assert!(
+        error.contains("tool `find` (tests/syntax/main.rs:"),
+        "{error}"
+    );
     assert!(error.contains("unknown field `cost`"), "{error}");
 }
 
