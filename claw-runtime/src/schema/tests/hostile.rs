@@ -180,6 +180,16 @@ fn a_schema_that_asks_without_end_is_given_up() {
         let most = std::time::Duration::from_secs(20);
         assert!(start.elapsed() < most, "{said}");
     }
+    // A step of a long text is many.
+    let long = doubling(json!({"pattern": "b(?=c)|a"}));
+    let schema = Schema::foreign(
+        &json!({"$defs": long, "properties": {"a": {"not": {"$ref": "#/$defs/a0"}}}}),
+    );
+    let text = json!({"a": "a".repeat(1_000_000)}).to_string();
+    assert_eq!(
+        outcome(&schema.unwrap(), &text, Coerce::Safe, Unknown::Refuse),
+        "! : too much to check; send less"
+    );
     let said = told(&json!({"$defs": string(), "if": true, "then": {"$ref": "#/$defs/a0"}}));
     assert_eq!(said, "! : too much to check; send less");
     assert_eq!(

@@ -18,6 +18,8 @@ mod parts;
 const STEPS: usize = 100_000;
 /// The same for each value that is checked.
 const STEPS_A_VALUE: usize = 1_000;
+/// Bytes of a text that are a step.
+const LETTERS: usize = 256;
 /// Stack that a check may take, in bytes: a quarter of a worker thread's.
 const STACK: usize = 512 * 1024;
 /// Most faults that are looked at: many more than a report lists.
@@ -138,6 +140,7 @@ impl<'c> Run<'c> {
         seen: Option<&mut Seen<'v>>,
         out: &mut Out,
     ) -> Result<bool, Spent> {
+        self.spend(extent(value))?;
         match (rule, value) {
             (Rule::Ref(id), _) => self.check(*id, value, at, seen, out),
             (Rule::Dynamic(id, name), _) => {
@@ -362,6 +365,16 @@ impl Rule {
                 | Rule::If(..)
                 | Rule::Dependent(..)
         )
+    }
+}
+
+/// Returns the steps that a rule is, beside the one of its schema object: it may look at each part of the value.
+fn extent(value: &Json<'_>) -> usize {
+    match value {
+        Json::String(text) => text.len() / LETTERS,
+        Json::Array(items) => items.len(),
+        Json::Object(members) => members.len(),
+        _ => 0,
     }
 }
 
