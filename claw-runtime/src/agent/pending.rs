@@ -24,8 +24,7 @@ pub(super) async fn answer(ask: &mut Option<(String, BoxFuture<'_, Input>)>) -> 
 
 /// What runs side by side. All of it is polled when something of it may have ended, for it is little: the calls of a round.
 ///
-/// futures' own set wakes its task after each look at everything it holds, and on a runtime of several threads another
-/// thread with it: that was most of what a call cost there.
+/// futures' own set wakes its task after each look at everything it holds, so that the turn would run once more for nothing.
 pub(super) struct Side<'r, T>(Vec<BoxFuture<'r, T>>);
 
 impl<T> Default for Side<'_, T> {
