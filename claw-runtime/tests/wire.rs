@@ -22,9 +22,9 @@ type Decode = fn(&str, &str, Head) -> Decoder;
 /// of its cases must pass.
 const FORMATS: [(&str, usize, Option<Decode>); 6] = [
     ("openai_chat", 48, Some(openai_chat::decoder)),
-    ("openai_responses", 4, Some(openai_responses::decoder)),
-    ("anthropic", 32, Some(anthropic::decoder)),
-    ("gemini", 31, Some(gemini::decoder)),
+    ("openai_responses", 5, Some(openai_responses::decoder)),
+    ("anthropic", 34, Some(anthropic::decoder)),
+    ("gemini", 32, Some(gemini::decoder)),
     ("ollama", 6, Some(ollama::decoder)),
     ("dashscope", 4, Some(increments)),
 ];

@@ -11,6 +11,7 @@
 mod answering;
 mod blame;
 pub mod constrained;
+mod effort;
 mod fault;
 mod formed;
 mod marker;

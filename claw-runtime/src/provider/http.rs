@@ -199,6 +199,10 @@ fn client(
         .connect_timeout(timeouts.connect)
         .pool_idle_timeout(Duration::from_secs(300))
         .connector_layer(begun)
+        // One odd header of a proxy makes no answer unreadable.
+        .http1_ignore_invalid_headers_in_responses(true)
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
+        .http1_allow_spaces_after_header_name_in_responses(true)
         .tcp_nodelay(true)
         .user_agent(concat!("claw/", env!("CARGO_PKG_VERSION")));
     if is_loopback(base) {

@@ -87,6 +87,16 @@ pub(crate) fn text(raw: Option<&RawValue>) -> Cow<'_, str> {
     }
 }
 
+/// Returns what a value stands for as arguments of a call: a string's text, nothing for `null`, and all else as it is
+/// written. What is no object is so refused, and never taken for a call without arguments.
+pub(crate) fn written(raw: Option<&RawValue>) -> Cow<'_, str> {
+    match raw.map_or("null", RawValue::get) {
+        "null" => Cow::Borrowed(""),
+        json if json.starts_with('"') => text(raw),
+        json => Cow::Borrowed(json),
+    }
+}
+
 /// Returns bytes as text, with a mark in the place of what is none.
 pub(crate) fn utf8(bytes: &[u8]) -> Cow<'_, str> {
     // Checked at once: `from_utf8_lossy` takes several times as long over a text that is whole.
@@ -230,6 +240,22 @@ mod tests {
                 "{json}"
             );
         }
+    }
+
+    #[test]
+    fn arguments_are_never_lost() {
+        for (json, read) in [
+            (r#""{\"a\":1}""#, r#"{"a":1}"#),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            ("[1]", "[1]"),
+            ("5", "5"),
+            ("true", "true"),
+            ("null", ""),
+        ] {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            assert_eq!(written(Some(raw)), read, "{json}");
+        }
+        assert_eq!(written(None), "");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod chain;
 mod fault;
 mod faults;
 mod format;
+mod odd;
 mod reuse;
 mod schemas;
 #[path = "../support/mod.rs"]
