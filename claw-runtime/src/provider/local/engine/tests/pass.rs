@@ -1,6 +1,6 @@
 //! The forward pass against the same done by hand, in double precision and without any memory.
 
-use super::tiny::{CONTEXT, Tiny, WIDE};
+use super::tiny::{CONTEXT, Tiny, WIDE, Written};
 use super::*;
 use crate::provider::local::engine::format::Format;
 use crate::provider::local::engine::memories::Reads;
@@ -253,6 +253,30 @@ fn likelihoods_are_those_of_llama_cpp() {
         let best = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]));
         assert_eq!(best, Some(told[0].0));
     }
+}
+
+/// As llama.cpp does (b11434, tried with three files of the same weights): a factor counts by either name, whether or not
+/// its kind is said.
+#[test]
+fn places_are_stretched_by_the_factor_a_file_has() {
+    let logits = |set: &[(&str, Written)]| {
+        let set = set.iter().cloned();
+        let tiny = set.fold(Tiny::new("llama"), |tiny, (key, value)| {
+            tiny.set(key, value)
+        });
+        read(&model(&tiny, 1), &mut Memory::default(), &[1, 2, 3, 4])
+    };
+    let factor = || ("llama.rope.scaling.factor", Written::f32(4.0));
+    let kind = |kind| ("llama.rope.scaling.type", Written::text(kind));
+    let stretched = logits(&[kind("linear"), factor()]);
+    assert_eq!(logits(&[factor()]), stretched);
+    assert_eq!(
+        logits(&[("llama.rope.scale_linear", Written::f32(4.0))]),
+        stretched
+    );
+    let plain = logits(&[]);
+    assert_eq!(logits(&[kind("none"), factor()]), plain);
+    assert_ne!(plain, stretched);
 }
 
 #[test]
