@@ -128,6 +128,20 @@ fn what_is_wrong_is_named() {
             .set("tokenizer.ggml.token_type", Written::i32s(&[1])),
         "`tokenizer.ggml.token_type` has 1 elements; expected 262, one a token",
     );
+    for name in [
+        "blk.0.ffn_gate.bias",
+        "blk.2.attn_q.weight",
+        "blk.0.attn_sub_norm.weight",
+        "output.bias",
+        "cls.weight",
+    ] {
+        let mut more = tiny.clone();
+        more.tensors.push((name.to_owned(), 1, 64, vec![0.0; 64]));
+        let fault = format!(
+            "tensor `{name}` has no place in a model of the kind `llama` with 2 layers; without it the model would say something else"
+        );
+        refused(&more, &fault);
+    }
     refused(
         &tiny.clone().set("general.alignment", Written::u32(33)),
         "`general.alignment` is 33; expected a power of 2 from 8",
