@@ -156,7 +156,7 @@ impl Setup {
         let tools = match self.config.policy.profile {
             None if model.provider.name() == embedded::NAME => {
                 let tools = &self.tools;
-                tools.filtered(|tool| embedded::can_use(tool.name(), &tool.spec().group))
+                tools.filtered(|tool| embedded::can_use(tool.spec()))
             }
             _ => self.tools.clone(),
         };

@@ -33,6 +33,8 @@ use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
 pub use answering::Answering;
 pub(crate) use blame::blamed;
+#[cfg(feature = "local")]
+pub(crate) use render::{Results, results};
 
 /// Texts that end a reply: a model must not invent a tool's answer.
 pub const STOP: &[&str] = &["<tool_response>"];

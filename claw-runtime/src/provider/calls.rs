@@ -3,7 +3,7 @@
 //! Services tell calls apart by index, by id, by position or not at all, repeat ids and names in every piece, or use one
 //! index for all. In that order: a known index, a known id, a new id, the call that is open.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::ToolCall;
 
@@ -52,8 +52,9 @@ pub(crate) struct Taken {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Vec<Slot>,
-    by_index: HashMap<u64, usize>,
-    by_id: HashMap<String, usize>,
+    // Trees: a reply has few calls, and to make a hash table takes as long as all else here.
+    by_index: BTreeMap<u64, usize>,
+    by_id: BTreeMap<String, usize>,
     open: Option<usize>,
 }
 
@@ -160,8 +161,8 @@ impl Calls {
     ///
     /// `at_limit` says that the model was stopped: then a last call without arguments may have been about to get some.
     pub(crate) fn finish(self, at_limit: bool) -> Option<Vec<Option<Outcome>>> {
-        let mut used: HashSet<String> = HashSet::new();
-        let taken: HashSet<String> = self.by_id.into_keys().collect();
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        let taken = self.by_id;
         let mut outcomes = Vec::with_capacity(self.slots.len());
         let last = self.slots.len().wrapping_sub(1);
         for (at, slot) in self.slots.into_iter().enumerate() {
@@ -173,11 +174,13 @@ impl Calls {
                 continue;
             }
             let id = if slot.id.is_empty() || used.contains(&slot.id) {
-                fresh_id(at, &slot, |id| used.contains(id) || taken.contains(id))
+                fresh_id(at, &slot, |id| used.contains(id) || taken.contains_key(id))
             } else {
                 slot.id
             };
-            used.insert(id.clone());
+            if at < last {
+                used.insert(id.clone());
+            }
             let blank = matches!(slot.arguments.trim(), "" | "null");
             let cut = slot.extent.is_open() || (at_limit && at == last && blank);
             let call = ToolCall {
@@ -286,6 +289,8 @@ impl Extent {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn piece<'a>(

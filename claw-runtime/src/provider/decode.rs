@@ -327,7 +327,8 @@ impl Decoder {
     /// Takes one document; returns `false` when it is none.
     fn document(&mut self, json: &str, whole: bool, sink: &mut dyn DeltaSink) -> bool {
         // Half a character is legal JSON and no Rust string; only an escape can be one.
-        if self.joiner.is_waiting() || json.contains("\\ud") || json.contains("\\uD") {
+        let may_hold = || json.contains("\\u") && (json.contains("\\ud") || json.contains("\\uD"));
+        if self.joiner.is_waiting() || may_hold() {
             let mended = self.joiner.mend(json);
             return self.format.document(&mended, whole, &mut self.draft, sink);
         }

@@ -10,6 +10,7 @@ use super::form::untold;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
+use super::stable::Likeness;
 use super::{Millis, Phase, Setup, Turn};
 use crate::event::{
     Answer, Cause, EndReason, Event, GuardVerdict, Purpose, ReAsk, Status, Verdict,
@@ -55,7 +56,7 @@ pub(super) struct Past {
     pub(super) answer: Option<(String, Answer)>,
     pub(super) start: Option<Start>,
     /// With the signature that the guard compares.
-    pub(super) outcome: Option<(Status, String)>,
+    pub(super) outcome: Option<(Status, Likeness)>,
     /// When it was decided on.
     pub(super) at: Millis,
 }

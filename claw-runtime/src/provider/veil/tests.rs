@@ -93,9 +93,14 @@ fn a_service_is_told_placeholders_and_the_turn_values() {
         heard.messages[0],
         Message::user("I am [identity-card-1], call [phone-1] or [phone-1].")
     );
+    // The order of members is that of the build.
+    let read = |arguments: &str| serde_json::from_str::<Value>(arguments).expect("JSON");
+    let Some(ContentBlock::ToolCall(told)) = heard.messages[1].content.first() else {
+        panic!("{:?}", heard.messages[1]);
+    };
     assert_eq!(
-        heard.messages[1],
-        called(r#"{"a":"[staff-2]","n":"[phone-1]","to":"[phone-1]"}"#)
+        read(&told.arguments),
+        json!({"to": "[phone-1]", "n": "[phone-1]", "a": "[staff-2]"})
     );
     let Some(ContentBlock::ToolResult(result)) = heard.messages[2].content.first() else {
         panic!("{:?}", heard.messages[2]);
@@ -105,8 +110,8 @@ fn a_service_is_told_placeholders_and_the_turn_values() {
         panic!("{reply:?}");
     };
     assert_eq!(
-        call.arguments,
-        format!(r#"{{"text":"id {CARD}","to":"{PHONE}"}}"#)
+        read(&call.arguments),
+        json!({"text": format!("id {CARD}"), "to": PHONE})
     );
     assert_eq!(
         crate::message::text_of(&reply.content),

@@ -124,7 +124,7 @@ fn arguments_of_many_parts_take_linear_time() {
     );
 }
 
-/// The complete validator has no bound of its own on time and stack.
+/// The complete check counts its steps and its stack.
 #[cfg(feature = "jsonschema")]
 #[test]
 fn a_schema_that_asks_without_end_is_given_up() {
@@ -203,4 +203,14 @@ fn a_schema_that_asks_without_end_is_given_up() {
     ] {
         assert_eq!(told(&schema), said);
     }
+    // A step of a long text is many.
+    let long = doubling(json!({"pattern": "b(?=c)|a"}));
+    let schema = Schema::foreign(
+        &json!({"$defs": long, "properties": {"a": {"not": {"$ref": "#/$defs/a0"}}}}),
+    );
+    let text = json!({"a": "a".repeat(1_000_000)}).to_string();
+    assert_eq!(
+        outcome(&schema.unwrap(), &text, Coerce::Safe, Unknown::Refuse),
+        "! : too much to check; send less"
+    );
 }
