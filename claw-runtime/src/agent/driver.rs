@@ -358,7 +358,7 @@ impl<'r> Work<'r> {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| form(agent));
+        let form = constrained.then(|| form(agent, model, turn));
         let request = Request {
             model: &model.name,
             system: &system,
@@ -377,7 +377,7 @@ impl<'r> Work<'r> {
             } else {
                 &[]
             },
-            form,
+            form: form.as_deref(),
         };
         self.request = Some(model.provider.complete(request, sink));
     }

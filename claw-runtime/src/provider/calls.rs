@@ -116,6 +116,8 @@ impl Calls {
         let by_id = self.by_id.get(piece.id).copied();
         if let Some(index) = piece.index {
             return match self.by_index.get(&index) {
+                // One index for all, and pieces of several calls by turns.
+                Some(&slot) if self.is_elsewhere(slot, by_id, piece.id) => by_id,
                 Some(&slot) => (!self.slots[slot].is_left_by(piece)).then_some(slot),
                 // A counter that runs with the pieces, not with the calls.
                 None => by_id
@@ -132,6 +134,13 @@ impl Calls {
         }
         self.open
             .filter(|&slot| !self.slots[slot].is_left_by(piece))
+    }
+
+    /// Tells whether a piece with the index of `slot` belongs to the open call that has its id.
+    fn is_elsewhere(&self, slot: usize, by_id: Option<usize>, id: &str) -> bool {
+        let own = &self.slots[slot].id;
+        let is_open = |slot: usize| !self.slots[slot].extent.is_closed();
+        !own.is_empty() && own != id && by_id.is_some_and(is_open)
     }
 
     /// Returns how many calls there are.
@@ -204,9 +213,10 @@ impl Slot {
         if self.extent.is_closed() {
             other_id || (piece.id.is_empty() && !piece.name.is_empty() && brings_arguments)
         } else {
-            // Two calls without arguments; a new id alone may be a service that makes one up for each piece.
+            // Two calls without arguments, or of two tools; a new id alone may be a service that makes one up for each
+            // piece.
             other_id
-                && self.arguments.trim().is_empty()
+                && (self.arguments.trim().is_empty() || self.name != piece.name)
                 && !self.name.is_empty()
                 && !piece.name.is_empty()
         }
@@ -325,6 +335,20 @@ mod tests {
                 format!("{id} {} {}{mark}", call.name, call.arguments)
             })
             .collect()
+    }
+
+    #[test]
+    fn calls_of_one_index_are_told_apart_by_turns() {
+        let pieces = [
+            piece(0, "a", "f", "{\"x\":"),
+            piece(0, "b", "g", "{\"y\":"),
+            piece(0, "a", "", "1}"),
+            piece(0, "b", "", "2}"),
+        ];
+        assert_eq!(calls(&pieces), ["a f {\"x\":1}", "b g {\"y\":2}"]);
+        // An id that is made up for each piece, the name said again with it.
+        let pieces = [piece(0, "a", "f", "{\"x\":"), piece(0, "b", "f", "1}")];
+        assert_eq!(calls(&pieces), ["a f {\"x\":1}"]);
     }
 
     #[test]

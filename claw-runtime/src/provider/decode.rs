@@ -302,6 +302,14 @@ impl Decoder {
         if event.is_error && self.draft.complain(data, true) {
             return true;
         }
+        if event.is_error && !is_document(data) {
+            let complaint = Complaint {
+                message: data.to_owned(),
+                ..Complaint::default()
+            };
+            self.draft.fail(complaint.into_error(self.draft.status));
+            return true;
+        }
         self.document(data, false, sink) || self.several(event, sink)
     }
 

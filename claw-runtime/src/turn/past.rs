@@ -360,8 +360,12 @@ impl Fold {
         let elsewhere = aim.is_some_and(|aim| aim != turn.target);
         // A form that was refused or not heeded: the same request, made again without.
         let without_form = again && !elsewhere && asking.constrained && !constrained;
+        let is_held = again && !elsewhere && asking.constrained && constrained;
+        let in_another_form = |class: FailureClass| is_held && class != FailureClass::MalformedCall;
         match &self.since {
             Since::Said | Since::Failed(_) if without_form => {}
+            // One that could not be followed in part: made again with the rest.
+            Since::Failed(class) if in_another_form(*class) => {}
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,
