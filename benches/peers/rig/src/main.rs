@@ -80,7 +80,7 @@ impl modes::Agent for Measured {
     async fn call(&self, arguments: &str) -> String {
         let mut ctx = ToolContext::default();
         let outcome = self.tool.execute(arguments.to_owned(), &mut ctx).await;
-        format!("{outcome:?}")
+        outcome.output().render()
     }
 }
 
