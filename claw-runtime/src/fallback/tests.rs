@@ -5,9 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Found, FoundCall, find, messages, system};
-use crate::message::{
-    ContentBlock, Image, Message, Role, StopReason, ToolCall, ToolResult, text_of,
-};
+use crate::message::{ContentBlock, Image, Message, Role, StopReason, ToolCall, ToolResult};
 use crate::registry::Toolset;
 use crate::tool::{Spec, Tool, ToolOutput};
 
@@ -66,7 +64,7 @@ fn results_are_read_as_they_are_written() {
     };
     let read = |said: &[Message]| {
         let written = messages(said);
-        let text = text_of(&written[0].content);
+        let text = crate::message::text_of(&written[0].content);
         let read = super::results(&text);
         read.map(|read| {
             let texts: Vec<_> = read.texts.iter().map(ToString::to_string).collect();
