@@ -46,6 +46,8 @@
 //!
 //! - `cli` (default): the program behind `main`, its config file and terminal.
 //! - `tools` (default): the built-in tools.
+//! - `sqlite` (default): sessions kept in a file; without it they end with the program.
+//! - `jsonschema` (default): schemas that others wrote checked in full, with patterns that look around.
 //! - `local`: models that run in the process, from a file of weights.
 //! - `postgres`: sessions in Postgres, shared by many hosts.
 //!

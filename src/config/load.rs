@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use claw_runtime::nearest::nearest;
 use claw_runtime::provider::presets;
-use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::check::{ConfigError, check, plain};
+use super::check::{ConfigError, check, typed};
 use super::trust::FolderFile;
 use super::{BudgetConfig, Config, LimitsConfig};
 
@@ -155,9 +154,9 @@ impl Merged {
         if self.model > self.base_url && self.names_a_service() {
             self.table.remove("base_url");
         }
-        Config::deserialize(self.table).map_err(|error| ConfigError::Value {
+        typed(self.table).map_err(|wrong| ConfigError::Value {
             name: "config".to_owned(),
-            message: error.message().to_owned(),
+            message: wrong.message,
         })
     }
 
@@ -194,8 +193,7 @@ fn read(file: &Path, required: bool) -> Result<Option<(Table, String)>, ConfigEr
     let text =
         String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    check(text).map_err(|fault| fault.in_file(file.to_owned(), text))?;
-    let mut layer: Table = toml::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+    let mut layer = check(text).map_err(|fault| fault.in_file(file.to_owned(), text))?;
     anchor_paths(&mut layer, file.parent().unwrap_or(Path::new(".")));
     Ok(Some((layer, text.to_owned())))
 }
@@ -334,9 +332,9 @@ fn single(name: &str, path: &[&str], value: Value) -> Result<Table, ConfigError>
     let layer = tables.iter().rev().fold(leaf, |inner, key| {
         Table::from_iter([((*key).to_owned(), Value::Table(inner))])
     });
-    Config::deserialize(layer.clone()).map_err(|error| ConfigError::Value {
+    typed(layer.clone()).map_err(|wrong| ConfigError::Value {
         name: format!("`{name}`"),
-        message: plain(error.message()),
+        message: wrong.message,
     })?;
     Ok(layer)
 }

@@ -119,7 +119,7 @@ pub(super) fn text_rules(text: &Text) -> String {
     let mut rules = Vec::from_iter((!length.is_empty()).then_some(length));
     if let Some(pattern) = &text.pattern {
         let mut rule = "matching `".to_owned();
-        clip(pattern.as_str(), &mut rule);
+        clip(pattern.source(), &mut rule);
         rules.push(rule + "`");
     }
     if let Some(format) = &text.format {

@@ -12,6 +12,7 @@ use super::bounds::Bounds;
 use super::cursor::Cursor;
 use super::held::{Context, Lent, StateOf};
 use super::node::{Foreign, Kind, Node, Property, Source};
+use super::pattern::Engine;
 use super::slot::{Arg, ForeignArg, Owned, Slot};
 use crate::tool::{Need, Reject, ToolContext};
 
@@ -205,6 +206,7 @@ impl<'h, T: schemars::JsonSchema + DeserializeOwned + 'h> Via<'h, T> for Schemar
     const SOURCE: Source = text(&Node::new(Kind::Foreign(&Foreign {
         schema: |generator| generator.subschema_for::<T>(),
         optional: || ForeignArg::<T>::absent().is_some(),
+        engine: Engine::REGEX,
     })));
     held!(ForeignArg<T>);
 }

@@ -45,7 +45,7 @@ pub use foreign::SchemaError;
 pub(crate) use foreign::holds_foreign;
 pub use input::{State, ToolInput};
 pub use node::{Example, Foreign, Kind, Named, Node, Preset, Property, Source, Words};
-pub use pattern::Pattern;
+pub use pattern::{Engine, Pattern};
 pub use report::{Invalid, Problem};
 pub use tree::Schema;
 pub(crate) use tree::resolve;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::bounds::Bounds;
 use super::flatten::Flat;
+use super::pattern::Engine;
 use crate::tool::Need;
 
 /// What the compiler knows of a type: its kind and the bounds the type itself brings.
@@ -108,6 +109,8 @@ pub struct Foreign {
     pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
     /// Tells whether it may be left out.
     pub optional: fn() -> bool,
+    /// What compiles the patterns in its schema.
+    pub engine: Engine,
 }
 
 /// One parameter of a tool, or one field of a declared type.

@@ -53,6 +53,12 @@ impl Decimal {
         self.digits.is_empty()
     }
 
+    /// Tells whether the number has no fraction.
+    #[cfg(feature = "jsonschema")]
+    pub(super) fn is_whole(&self) -> bool {
+        self.scale >= 0
+    }
+
     /// Tells whether the number is above zero.
     pub(super) fn is_positive(&self) -> bool {
         !self.negative && !self.is_zero()

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::bounds::{Bounds, Num};
 use super::node::{Example, Kind, Named, Node, Preset, Property};
 use super::normalise::{members, normalise};
+use super::pattern::Engine;
 
 /// A joined schema.
 pub(crate) struct Rendered {
@@ -31,10 +32,14 @@ pub(crate) fn object(properties: &'static [Property], examples: &[Example]) -> R
 }
 
 /// Joins the same schema as claw reads it: with the members that only claw understands, and exact bounds.
-pub(crate) fn full(properties: &'static [Property], examples: &[Example]) -> String {
+/// Returns what compiles the patterns in it too, if there may be any.
+pub(crate) fn full(
+    properties: &'static [Property],
+    examples: &[Example],
+) -> (String, Option<Engine>) {
     let mut full = Writer::document(properties, true, Vec::new());
     full.examples(examples);
-    full.out
+    (full.out, full.engine)
 }
 
 /// Returns the schema of a result of a declared type, when it is an object: other results have no output schema.
@@ -74,6 +79,8 @@ struct Writer {
     taken: Vec<String>,
     /// Made when a foreign type comes: most schemas have none.
     generator: Option<Box<schemars::SchemaGenerator>>,
+    /// What compiles the patterns that were written.
+    engine: Option<Engine>,
 }
 
 impl Writer {
@@ -87,6 +94,7 @@ impl Writer {
             defs: Vec::new(),
             taken,
             generator: None,
+            engine: None,
         }
     }
 
@@ -312,6 +320,7 @@ impl Writer {
             Kind::Named(named) => self.named(named),
             Kind::Any => {}
             Kind::Foreign(foreign) => {
+                self.engine = Some(foreign.engine);
                 self.slow = true;
                 let generator = self.generator.get_or_insert_with(generator);
                 let schema = (foreign.schema)(generator);
@@ -362,6 +371,7 @@ impl Writer {
             let _ = write!(self.out, ",\"x-format\":{}", quoted(bounds.format));
         }
         if let Some(pattern) = bounds.pattern {
+            self.engine = Some(pattern.engine());
             let _ = write!(self.out, ",\"pattern\":{}", quoted(pattern.text));
         }
         if !bounds.one_of.is_empty() {
@@ -450,7 +460,7 @@ mod tests {
     };
 
     fn read_by_claw(properties: &'static [Property]) -> Value {
-        serde_json::from_str(&full(properties, &[])).unwrap()
+        serde_json::from_str(&full(properties, &[]).0).unwrap()
     }
 
     #[test]
@@ -489,6 +499,7 @@ mod tests {
         static FOREIGN: super::super::node::Foreign = super::super::node::Foreign {
             schema: |generator| generator.subschema_for::<Tree>(),
             optional: || false,
+            engine: crate::schema::Engine::REGEX,
         };
         static NODE: Node = Node::new(Kind::Foreign(&FOREIGN));
         static PROPERTIES: &[Property] = &[Property::new(

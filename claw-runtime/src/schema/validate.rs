@@ -114,12 +114,8 @@ fn walk(
         again.check(tree.root, json, &Path::root(false));
         found = again.finish().and(found);
     }
-    if schema.complete.is_none() {
-        return found.map(|notes| (json.to_value(), notes));
-    }
-    let value = json.to_value();
-    let notes = schema.completed(json, &value, found)?;
-    Ok((value, notes))
+    let notes = schema.completed(json, found)?;
+    Ok((json.to_value(), notes))
 }
 
 /// Reads the arguments as an object, and whether they need a survey.

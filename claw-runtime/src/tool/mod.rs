@@ -9,6 +9,7 @@ mod spawn;
 mod spec;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
@@ -61,7 +62,9 @@ pub use spawn::{Spawn, SpawnError, Spawned, Spawner};
 pub use spec::{Approve, Effect, Spec};
 
 use crate::schema::report::{LISTED, clip_to};
-use crate::schema::{self, Coerce, Note, Schema, SchemaError, Unknown, Valid, render, validate};
+use crate::schema::{
+    self, Coerce, Engine, Note, Schema, SchemaError, Unknown, Valid, render, validate,
+};
 
 /// A tool, linked or added at run time.
 pub struct Tool {
@@ -74,7 +77,12 @@ pub struct Tool {
 
 enum Body {
     Linked(&'static ToolEntry),
-    Dynamic { schema: Value, handler: Handler },
+    Dynamic {
+        schema: Value,
+        handler: Handler,
+        /// What compiles the patterns in its schema.
+        engine: Engine,
+    },
 }
 
 /// The function behind a tool that was added at run time.
@@ -148,7 +156,11 @@ impl Tool {
     pub fn dynamic(spec: Spec, schema: Value, handler: Handler) -> Self {
         Self {
             spec,
-            body: Body::Dynamic { schema, handler },
+            body: Body::Dynamic {
+                schema,
+                handler,
+                engine: Engine::REGEX,
+            },
             joined: OnceLock::new(),
             read: OnceLock::new(),
             output: OnceLock::new(),
@@ -209,7 +221,7 @@ impl Tool {
     pub fn full_schema(&self) -> Value {
         match &self.body {
             Body::Linked(entry) => {
-                let full = render::full(entry.properties, entry.examples);
+                let (full, _) = render::full(entry.properties, entry.examples);
                 serde_json::from_str(&full).expect("the renderer writes JSON")
             }
             Body::Dynamic { schema, .. } => schema.clone(),
@@ -283,14 +295,14 @@ impl Tool {
         self.read.get_or_init(|| {
             let (schema, fault) = match &self.body {
                 Body::Linked(entry) => {
-                    let full = render::full(entry.properties, entry.examples);
+                    let (full, engine) = render::full(entry.properties, entry.examples);
                     if schema::holds_foreign(entry.properties) {
-                        foreign(&full)
+                        foreign(&full, engine)
                     } else {
-                        (Schema::parse_text(&full), None)
+                        (Schema::parse_with(&full, engine), None)
                     }
                 }
-                Body::Dynamic { schema, .. } => foreign(&schema.to_string()),
+                Body::Dynamic { schema, engine, .. } => foreign(&schema.to_string(), Some(*engine)),
             };
             Read {
                 schema: schema.with_secret(self.spec.secret),
@@ -397,11 +409,11 @@ impl Tool {
 }
 
 /// Reads a schema that others wrote, in part at least: with a fault, the tree serves to show and mask.
-fn foreign(text: &str) -> (Schema, Option<SchemaError>) {
+fn foreign(text: &str, engine: Option<Engine>) -> (Schema, Option<SchemaError>) {
     let value = serde_json::from_str(text).unwrap_or(Value::Bool(true));
-    match Schema::foreign(&value) {
+    match Schema::foreign_by(&value, &BTreeMap::new(), engine) {
         Ok(schema) => (schema, None),
-        Err(fault) => (Schema::parse_text(text), Some(fault)),
+        Err(fault) => (Schema::parse_with(text, engine), Some(fault)),
     }
 }
 

@@ -15,15 +15,12 @@ use serde_json::Value;
 
 use super::json::Json;
 use super::node::{Kind, Node, Property};
+use super::pattern::Engine;
 use super::report::{Invalid, PROBLEMS, Problem, clip_to, shown};
 use super::tree::{Schema, Tree};
 
 #[cfg(feature = "jsonschema")]
 mod complete;
-#[cfg(feature = "jsonschema")]
-mod fuel;
-#[cfg(feature = "jsonschema")]
-mod words;
 
 #[cfg(feature = "jsonschema")]
 pub(super) use complete::Complete;
@@ -32,8 +29,6 @@ pub(super) use without::Complete;
 
 /// Deepest nesting of a schema that is taken.
 const DEPTH: usize = 128;
-/// Most places that references may lead to: the validator follows a chain of them on the stack.
-const REFERENCES: usize = 1_000;
 /// Longest explanation of a fault in a schema, in characters.
 const EXPLAINED: usize = 300;
 
@@ -66,10 +61,10 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Fails when it is not a valid schema, refers to a document that it does not hold, nests deeper than 128 levels or refers
-    /// to more than 1,000 places.
+    /// Fails when it is not a valid schema, refers to a document that it does not hold, or nests deeper than 128
+    /// levels.
     pub fn foreign(json: &Value) -> Result<Self, SchemaError> {
-        Self::foreign_with(json, &BTreeMap::new())
+        Self::foreign_by(json, &BTreeMap::new(), Some(Engine::REGEX))
     }
 
     /// Compiles a schema that somebody else wrote, with the documents it may refer to by their URI.
@@ -81,16 +76,20 @@ impl Schema {
         json: &Value,
         documents: &BTreeMap<String, Value>,
     ) -> Result<Self, SchemaError> {
+        Self::foreign_by(json, documents, Some(Engine::REGEX))
+    }
+
+    /// The same, with the tree's patterns compiled by this engine.
+    pub(crate) fn foreign_by(
+        json: &Value,
+        documents: &BTreeMap<String, Value>,
+        engine: Option<Engine>,
+    ) -> Result<Self, SchemaError> {
         let all = || std::iter::once(json).chain(documents.values());
         if all().any(|json| is_deeper(json, DEPTH)) {
             return Err(SchemaError::new("", "nested deeper than 128 levels"));
         }
-        let mut references = References::default();
-        all().for_each(|json| references.count(json));
-        if references.most() > REFERENCES {
-            return Err(SchemaError::new("", "refers to more than 1,000 places"));
-        }
-        let mut schema = Self::parse(json);
+        let mut schema = Self::of(&Json::from_value(json), engine);
         schema.complete = Complete::new(json, documents)?.map(Into::into);
         Ok(schema)
     }
@@ -99,7 +98,6 @@ impl Schema {
     pub(super) fn completed<T>(
         &self,
         json: &Json<'_>,
-        value: &Value,
         found: Result<T, Invalid>,
     ) -> Result<T, Invalid> {
         let Some(complete) = &self.complete else {
@@ -110,7 +108,7 @@ impl Schema {
             Err(invalid) => (None, invalid.problems),
         };
         // The tree explains better what both understand.
-        for fault in complete.faults(value, sound.is_none()) {
+        for fault in complete.faults(json, sound.is_none()) {
             let problem = fault.problem(&self.tree, json);
             let told = problems
                 .iter()
@@ -126,13 +124,17 @@ impl Schema {
     }
 }
 
-/// What the complete validator found, before it is known what may be shown.
+/// What the complete check found, before it is known what may be shown.
+#[derive(Clone)]
 pub(super) struct Fault {
     /// The steps to the value.
     steps: Vec<String>,
     text: String,
     /// Whether the value belongs behind the text.
     shows: bool,
+    /// Whether a keyword said so that the tree does not read.
+    #[cfg(feature = "jsonschema")]
+    unread: bool,
 }
 
 impl Fault {
@@ -141,6 +143,7 @@ impl Fault {
             steps,
             mut text,
             shows,
+            ..
         } = self;
         let value = steps.iter().try_fold(json, |value, step| match value {
             Json::Array(items) => items.get(step.parse::<usize>().ok()?),
@@ -186,42 +189,6 @@ fn is_foreign(node: &'static Node, seen: &mut HashSet<TypeId>) -> bool {
     }
 }
 
-/// The references of a schema.
-#[derive(Default)]
-struct References<'s> {
-    count: usize,
-    names: HashSet<&'s str>,
-    /// How many places names may start from.
-    bases: usize,
-}
-
-impl<'s> References<'s> {
-    fn count(&mut self, json: &'s Value) {
-        match json {
-            Value::Array(items) => items.iter().for_each(|item| self.count(item)),
-            Value::Object(members) => {
-                for (name, member) in members {
-                    match (name.as_str(), member) {
-                        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
-                            self.count += 1;
-                            self.names.insert(target);
-                        }
-                        ("$id" | "id", Value::String(_)) => self.bases += 1,
-                        _ => self.count(member),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns the most places they can lead to.
-    fn most(&self) -> usize {
-        let names = self.names.len().saturating_mul(self.bases + 1);
-        self.count.min(names)
-    }
-}
-
 fn is_deeper(json: &Value, levels: usize) -> bool {
     match json {
         Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
@@ -240,6 +207,7 @@ mod without {
     use serde_json::Value;
 
     use super::{Fault, SchemaError};
+    use crate::schema::json::Json;
 
     /// No complete validator exists.
     #[derive(Debug)]
@@ -253,7 +221,7 @@ mod without {
             Ok(None)
         }
 
-        pub(super) fn faults(&self, _: &Value, _: bool) -> Vec<Fault> {
+        pub(super) fn faults(&self, _: &Json<'_>, _: bool) -> Vec<Fault> {
             match *self {}
         }
     }

@@ -8,18 +8,20 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::coerce::Coerce;
 use super::foreign::Complete;
 use super::json::Json;
 use super::number::Decimal;
+use super::pattern::{Engine, Matcher};
 use super::reader;
 
 mod parse;
 mod secret;
 
+#[cfg(feature = "jsonschema")]
+pub(super) use parse::percent_decoded;
 pub(crate) use parse::resolve;
 
 /// A JSON Schema read into a tree. Cheap to clone.
@@ -33,18 +35,24 @@ pub struct Schema {
 impl Schema {
     /// Reads a JSON Schema. Keywords it does not know are ignored.
     pub fn parse(json: &Value) -> Self {
-        Self::of(&Json::from_value(json))
+        Self::of(&Json::from_value(json), Some(Engine::REGEX))
     }
 
     /// Reads a JSON Schema from text, which keeps the order of properties and the exact bounds of 128-bit integers.
     /// Text that is not JSON asks nothing.
     pub fn parse_text(text: &str) -> Self {
-        Self::of(&reader::read(text).map_or(Json::Bool(true), |read| read.json))
+        Self::parse_with(text, Some(Engine::REGEX))
     }
 
-    fn of(json: &Json<'_>) -> Self {
+    /// The same, with patterns compiled by this engine; without one they are not read.
+    pub(crate) fn parse_with(text: &str, engine: Option<Engine>) -> Self {
+        let read = reader::read(text);
+        Self::of(&read.map_or(Json::Bool(true), |read| read.json), engine)
+    }
+
+    pub(super) fn of(json: &Json<'_>, engine: Option<Engine>) -> Self {
         Self {
-            tree: Arc::new(parse::tree(json)),
+            tree: Arc::new(parse::tree(json, engine)),
             complete: None,
         }
     }
@@ -177,6 +185,9 @@ impl Types {
     pub(super) const NULL: Self = Self(1);
     pub(super) const BOOLEAN: Self = Self(2);
     pub(super) const INTEGER: Self = Self(4);
+    /// A number with a part that is not whole.
+    #[cfg(feature = "jsonschema")]
+    pub(super) const FRACTION: Self = Self(8);
     /// Integers too.
     pub(super) const NUMBER: Self = Self(8 | 4);
     pub(super) const STRING: Self = Self(16);
@@ -227,7 +238,7 @@ impl Default for Types {
 pub(super) struct Text {
     pub(super) shortest: Option<usize>,
     pub(super) longest: Option<usize>,
-    pub(super) pattern: Option<Regex>,
+    pub(super) pattern: Option<Arc<dyn Matcher>>,
     /// The format that is checked; `format` alone only describes.
     pub(super) format: Option<String>,
 }
@@ -265,7 +276,7 @@ pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     /// The property read under each name.
     places: HashMap<String, usize>,
-    pub(super) patterns: Vec<(Regex, Id)>,
+    pub(super) patterns: Vec<(Arc<dyn Matcher>, Id)>,
     pub(super) rest: Rest,
     pub(super) fewest: Option<usize>,
     pub(super) most: Option<usize>,

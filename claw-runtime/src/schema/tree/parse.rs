@@ -1,18 +1,16 @@
 //! From JSON Schema to the tree. Never fails: what makes no sense asks nothing.
 
 use std::collections::{HashMap, HashSet};
-
-use regex::{Regex, RegexBuilder};
+use std::sync::Arc;
 
 use super::{Array, Bound, Bounds, Docs, Id, Object, Property, Rest, Shape, Text, Tree, Types};
 use crate::schema::coerce::Coerce;
 use crate::schema::json::Json;
 use crate::schema::number::Decimal;
+use crate::schema::pattern::{Engine, Matcher};
 
 /// Deepest nesting of a schema, references included.
 const DEPTH: usize = 128;
-/// Largest compiled pattern, in bytes.
-const PATTERN_SIZE: usize = 1 << 20;
 
 /// Keywords that ask something and are not read.
 const UNREAD: &[&str] = &[
@@ -30,9 +28,10 @@ const UNREAD: &[&str] = &[
     "$recursiveRef",
 ];
 
-pub(super) fn tree(document: &Json<'_>) -> Tree {
+pub(super) fn tree(document: &Json<'_>, engine: Option<Engine>) -> Tree {
     let mut parser = Parser {
         document,
+        engine,
         seen: HashMap::new(),
         inside: false,
         lonely: false,
@@ -62,6 +61,8 @@ fn is_known(dialect: &str) -> bool {
 
 struct Parser<'a> {
     document: &'a Json<'a>,
+    /// What compiles patterns.
+    engine: Option<Engine>,
     /// Where a schema object has been read to, by its address: a reference and the place it refers to share one shape.
     seen: HashMap<usize, Id>,
     /// Whether the schema lies in one with an `$id` of its own, where references start elsewhere.
@@ -195,7 +196,7 @@ impl<'a> Parser<'a> {
             object.properties.push(property);
         }
         for (source, schema) in entries(keywords, "patternProperties") {
-            match pattern(source) {
+            match self.pattern(source) {
                 Some(pattern) => object.patterns.push((pattern, self.shape(schema, depth))),
                 // Which names it allows is unknown, so none is refused.
                 None => {
@@ -280,6 +281,10 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn pattern(&self, source: &str) -> Option<Arc<dyn Matcher>> {
+        self.engine?.compile(source)
+    }
+
     fn types(&mut self, keyword: Option<&Json<'_>>) -> Types {
         let one = |name: &str| {
             Types::NAMES
@@ -311,7 +316,7 @@ impl<'a> Parser<'a> {
         let text = Text {
             shortest: size(keywords, "minLength"),
             longest: size(keywords, "maxLength"),
-            pattern: source.and_then(pattern),
+            pattern: source.and_then(|source| self.pattern(source)),
             format: keywords
                 .member("x-format")
                 .and_then(Json::as_str)
@@ -366,7 +371,8 @@ pub(crate) fn resolve<'a>(document: &'a Json<'a>, reference: &str) -> Option<&'a
         })
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+/// Returns a text whose `%41` are letters again; `None` when it is none then.
+pub(in crate::schema) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -445,13 +451,6 @@ fn bounds(keywords: &Json<'_>) -> Option<Box<Bounds>> {
     };
     let asks = bounds.least.is_some() || bounds.most.is_some() || bounds.step.is_some();
     asks.then(|| Box::new(bounds))
-}
-
-fn pattern(source: &str) -> Option<Regex> {
-    RegexBuilder::new(source)
-        .size_limit(PATTERN_SIZE)
-        .build()
-        .ok()
 }
 
 fn size(keywords: &Json<'_>, keyword: &str) -> Option<usize> {

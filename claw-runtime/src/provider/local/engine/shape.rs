@@ -1,5 +1,6 @@
 //! The sizes of a model, as its file declares them, checked before any weight is read.
 
+use super::attend::{Heads, Side};
 use super::gguf::{Fault, Gguf, fault};
 use super::matrix::Matrix;
 
@@ -129,6 +130,14 @@ impl Shape {
         self.key_heads * self.head
     }
 
+    /// Returns how these are divided.
+    pub(super) fn sides(&self) -> Heads {
+        Heads {
+            count: self.key_heads,
+            size: self.head,
+        }
+    }
+
     /// Returns how many numbers a token's queries have in a layer.
     pub(super) fn query_width(&self) -> usize {
         self.heads * self.head
@@ -136,7 +145,7 @@ impl Shape {
 
     /// Returns how many bytes are kept of each token that was read.
     pub(super) fn token_bytes(&self) -> u64 {
-        (2 * self.layers * self.key_width() * size_of::<f32>()) as u64
+        (2 * self.layers * Side::token_bytes(self.sides())) as u64
     }
 
     /// Returns how many weights the file has.

@@ -196,11 +196,11 @@ fn a_model_that_needs_too_much_memory_is_refused_before_it_is_loaded() {
         panic!("{err}");
     };
     // 262 × 64 and, in each of 2 layers, 64 × 64 twice, 32 × 64 twice and 96 × 64 three times, at 9 bits and 4 bytes for
-    // 32 of them, norms alike; and for 512 tokens 2 layers of 32 keys and 32 values with 4 bytes.
+    // 32 of them, norms alike; and for 512 tokens 2 layers of 32 keys and 32 values with 2 bytes, and 4 bytes for each side's one head.
     let table = 262 * 64 + 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 96 * 64) + 5 * 64;
     assert_eq!(
         (*need, *limit),
-        (table / 32 * 36 + 512 * 2 * 64 * 4, 100_000)
+        (table / 32 * 36 + 512 * 2 * 2 * (32 * 2 + 4), 100_000)
     );
 }
 

@@ -1,0 +1,398 @@
+//! A value held against a program: whether it fits, and what is wrong where.
+//!
+//! Work is bounded. A schema of a few lines may ask the same question in exponentially many ways, or recur until the stack
+//! is gone: each schema object that is looked at is a step, and steps and stack are counted.
+
+use std::collections::HashSet;
+
+use super::Fault;
+use super::program::{Id, Node, Program, Rule};
+use super::words;
+use crate::schema::json::Json;
+use crate::schema::number::Decimal;
+use crate::schema::tree::Types;
+
+mod parts;
+
+/// Schema objects that may be looked at in a check, beside those for its length.
+const STEPS: usize = 100_000;
+/// The same for each value that is checked.
+const STEPS_A_VALUE: usize = 1_000;
+/// Bytes of a text that are a step.
+const LETTERS: usize = 256;
+/// Stack that a check may take, in bytes: a quarter of a worker thread's.
+const STACK: usize = 512 * 1024;
+/// Most faults that are looked at: many more than a report lists.
+const FAULTS: usize = 200;
+
+/// The check took more than it may.
+pub(super) struct Spent;
+
+/// Lists what is wrong with a value.
+pub(super) fn faults(program: &Program, value: &Json<'_>) -> Result<Vec<Fault>, Spent> {
+    let steps = STEPS_A_VALUE.saturating_mul(value.weight());
+    let mut run = Run {
+        program,
+        left: STEPS.saturating_add(steps),
+        stack: stack(),
+        scope: Vec::new(),
+        unread: false,
+    };
+    let mut faults = Some(Vec::new());
+    run.check(0, value, &At::Root, None, &mut faults)?;
+    Ok(faults.unwrap_or_default())
+}
+
+/// Where in the value the check stands.
+#[derive(Clone, Copy)]
+enum At<'p> {
+    Root,
+    Name(&'p At<'p>, &'p str),
+    Index(&'p At<'p>, usize),
+}
+
+impl At<'_> {
+    fn steps(&self, out: &mut Vec<String>) {
+        match self {
+            At::Root => {}
+            At::Name(parent, name) => {
+                parent.steps(out);
+                out.push((*name).to_owned());
+            }
+            At::Index(parent, index) => {
+                parent.steps(out);
+                out.push(index.to_string());
+            }
+        }
+    }
+}
+
+/// What the rules of a schema have looked at in an object or array.
+#[derive(Default)]
+struct Seen<'v> {
+    names: HashSet<&'v str>,
+    items: HashSet<usize>,
+}
+
+/// What a check tells: faults, or with `None` only whether there is one.
+type Out = Option<Vec<Fault>>;
+
+struct Run<'c> {
+    program: &'c Program,
+    /// Steps left.
+    left: usize,
+    /// Where the stack began.
+    stack: usize,
+    /// The resources entered on the way here.
+    scope: Vec<usize>,
+    /// Whether a keyword on the way here is one that the tree does not read.
+    unread: bool,
+}
+
+impl<'c> Run<'c> {
+    fn check<'v>(
+        &mut self,
+        id: Id,
+        value: &'v Json<'_>,
+        at: &At<'_>,
+        seen: Option<&mut Seen<'v>>,
+        out: &mut Out,
+    ) -> Result<bool, Spent> {
+        self.spend(1)?;
+        if self.stack.abs_diff(stack()) > STACK {
+            return Err(Spent);
+        }
+        let node = &self.program.nodes[id];
+        if node.never {
+            self.tell(out, at, None, false, || "expected nothing here".to_owned());
+            return Ok(false);
+        }
+        self.scope.push(node.resource);
+        let mut own = Seen::default();
+        let looks = seen.is_some() || node.leftovers;
+        let (mut fits, mut whole) = (true, true);
+        for rule in &node.rules {
+            if !whole && matches!(rule, Rule::OtherItems(_) | Rule::OtherProperties(_)) {
+                // What a part that does not fit would have looked at is not known.
+                continue;
+            }
+            let holds = self.rule(node, rule, value, at, looks.then_some(&mut own), out)?;
+            whole &= holds || !rule.applies_here();
+            fits &= holds;
+            if !fits && out.is_none() {
+                break;
+            }
+        }
+        self.scope.pop();
+        if let Some(seen) = seen.filter(|_| fits) {
+            seen.names.extend(own.names);
+            seen.items.extend(own.items);
+        }
+        Ok(fits)
+    }
+
+    fn rule<'v>(
+        &mut self,
+        node: &'c Node,
+        rule: &'c Rule,
+        value: &'v Json<'_>,
+        at: &At<'_>,
+        seen: Option<&mut Seen<'v>>,
+        out: &mut Out,
+    ) -> Result<bool, Spent> {
+        self.spend(extent(value))?;
+        match (rule, value) {
+            (Rule::Ref(id), _) => self.check(*id, value, at, seen, out),
+            (Rule::Dynamic(id, name), _) => {
+                let found = self
+                    .scope
+                    .iter()
+                    .find_map(|it| self.program.dynamic[*it].get(name));
+                let id = *found.unwrap_or(id);
+                self.apart(|run| run.check(id, value, at, seen, out))
+            }
+            (Rule::Type(_) | Rule::Members(_), _) => {
+                let holds = match rule {
+                    Rule::Type(types) => types.has(kind(value)),
+                    Rule::Members(members) => {
+                        self.spend(members.len())?;
+                        members.iter().any(|member| member.same(value))
+                    }
+                    _ => true,
+                };
+                self.judged(holds, node, at, out)
+            }
+            (Rule::All(_) | Rule::Any(_) | Rule::One(_), _) => {
+                self.branches(node, rule, value, at, seen, out)
+            }
+            (Rule::Not(id), _) => {
+                let fits = self.check(*id, value, at, None, &mut None)?;
+                if fits {
+                    let other = words::expected(self.program, *id);
+                    self.tell_unread(out, at, None, true, || {
+                        format!("expected anything but {other}")
+                    });
+                }
+                Ok(!fits)
+            }
+            (Rule::If(condition, then, otherwise), _) => {
+                self.condition((*condition, *then, *otherwise), value, at, seen, out)
+            }
+            (Rule::Least(..) | Rule::Most(..) | Rule::Step(_), Json::Number(text)) => {
+                let number = Decimal::new(text);
+                let holds = match rule {
+                    Rule::Least(bound, true) => number >= *bound,
+                    Rule::Least(bound, false) => number > *bound,
+                    Rule::Most(bound, true) => number <= *bound,
+                    Rule::Most(bound, false) => number < *bound,
+                    Rule::Step(step) => number.is_multiple_of(step),
+                    _ => true,
+                };
+                self.judged(holds, node, at, out)
+            }
+            (Rule::Length(least, most), Json::String(text)) => {
+                let holds = (*least..=*most).contains(&text.chars().count());
+                self.judged(holds, node, at, out)
+            }
+            (Rule::Pattern(pattern), Json::String(text)) => match pattern.is_match(text) {
+                Some(true) => Ok(true),
+                Some(false) => {
+                    self.tell(out, at, None, true, || words::matching(&pattern.source));
+                    Ok(false)
+                }
+                None => Err(Spent),
+            },
+            (_, Json::Array(items)) => self.array(node, rule, items, at, seen, out),
+            (_, Json::Object(_)) => self.object(rule, value, at, seen, out),
+            _ => Ok(true),
+        }
+    }
+
+    /// Judges what the branches of a keyword say together.
+    fn branches<'v>(
+        &mut self,
+        node: &'c Node,
+        rule: &'c Rule,
+        value: &'v Json<'_>,
+        at: &At<'_>,
+        mut seen: Option<&mut Seen<'v>>,
+        out: &mut Out,
+    ) -> Result<bool, Spent> {
+        let (branches, keyword) = match rule {
+            Rule::All(branches) => {
+                let mut fits = true;
+                for branch in branches {
+                    fits &= self.check(*branch, value, at, seen.as_deref_mut(), out)?;
+                    if !fits && out.is_none() {
+                        break;
+                    }
+                }
+                return Ok(fits);
+            }
+            Rule::Any(branches) => (branches, "anyOf"),
+            Rule::One(branches) => (branches, "oneOf"),
+            _ => return Ok(true),
+        };
+        let one = keyword == "oneOf";
+        let mut fitting = 0;
+        for branch in branches {
+            fitting +=
+                usize::from(self.check(*branch, value, at, seen.as_deref_mut(), &mut None)?);
+            if (one && fitting > 1) || (!one && fitting > 0 && seen.is_none()) {
+                break;
+            }
+        }
+        let holds = if one { fitting == 1 } else { fitting > 0 };
+        if holds || out.is_none() {
+            return Ok(holds);
+        }
+        if fitting == 0
+            && let Some(meant) = self.meant(branches, value, at)?
+        {
+            out.iter_mut()
+                .for_each(|out| out.extend(meant.iter().cloned()));
+            return Ok(false);
+        }
+        let forms = words::alternatives(self.program, node, keyword);
+        self.tell(out, at, None, true, || match fitting {
+            0 => format!("expected {forms}"),
+            _ => format!("expected only one form to fit ({forms})"),
+        });
+        Ok(false)
+    }
+
+    /// Returns the faults of the only branch of a union that the tree could not rule out.
+    fn meant(
+        &mut self,
+        branches: &[Id],
+        value: &Json<'_>,
+        at: &At<'_>,
+    ) -> Result<Option<Vec<Fault>>, Spent> {
+        let mut meant = None;
+        for branch in branches {
+            let mut faults = Some(Vec::new());
+            self.check(*branch, value, at, None, &mut faults)?;
+            let faults = faults.unwrap_or_default();
+            if faults.iter().all(|fault| fault.unread) && meant.replace(faults).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(meant)
+    }
+
+    fn condition<'v>(
+        &mut self,
+        (condition, then, otherwise): (Id, Option<Id>, Option<Id>),
+        value: &'v Json<'_>,
+        at: &At<'_>,
+        mut seen: Option<&mut Seen<'v>>,
+        out: &mut Out,
+    ) -> Result<bool, Spent> {
+        let fits = self.check(condition, value, at, seen.as_deref_mut(), &mut None)?;
+        match if fits { then } else { otherwise } {
+            Some(id) => self.apart(|run| run.check(id, value, at, seen, out)),
+            None => Ok(true),
+        }
+    }
+
+    /// Tells, unless it holds, what the whole schema object expects.
+    fn judged(&self, holds: bool, node: &Node, at: &At<'_>, out: &mut Out) -> Result<bool, Spent> {
+        if !holds {
+            self.tell(out, at, None, true, || words::all(self.program, node));
+        }
+        Ok(holds)
+    }
+
+    fn tell(
+        &self,
+        out: &mut Out,
+        at: &At<'_>,
+        name: Option<&str>,
+        shows: bool,
+        text: impl FnOnce() -> String,
+    ) {
+        let Some(faults) = out.as_mut().filter(|faults| faults.len() < FAULTS) else {
+            return;
+        };
+        let mut steps = Vec::new();
+        at.steps(&mut steps);
+        steps.extend(name.map(str::to_owned));
+        faults.push(Fault {
+            steps,
+            text: text(),
+            shows,
+            unread: self.unread,
+        });
+    }
+
+    fn tell_unread(
+        &mut self,
+        out: &mut Out,
+        at: &At<'_>,
+        name: Option<&str>,
+        shows: bool,
+        text: impl FnOnce() -> String,
+    ) {
+        let before = std::mem::replace(&mut self.unread, true);
+        self.tell(out, at, name, shows, text);
+        self.unread = before;
+    }
+
+    /// Runs what stands behind a keyword that the tree does not read.
+    fn apart<T>(&mut self, check: impl FnOnce(&mut Self) -> Result<T, Spent>) -> Result<T, Spent> {
+        let before = std::mem::replace(&mut self.unread, true);
+        let outcome = check(self);
+        self.unread = before;
+        outcome
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), Spent> {
+        self.left = self.left.checked_sub(steps).ok_or(Spent)?;
+        Ok(())
+    }
+}
+
+impl Rule {
+    /// Tells whether the rule applies schemas to the value itself.
+    fn applies_here(&self) -> bool {
+        matches!(
+            self,
+            Rule::Ref(_)
+                | Rule::Dynamic(..)
+                | Rule::All(_)
+                | Rule::Any(_)
+                | Rule::One(_)
+                | Rule::If(..)
+                | Rule::Dependent(..)
+        )
+    }
+}
+
+/// Returns the steps that a rule is, beside the one of its schema object: it may look at each part of the value.
+fn extent(value: &Json<'_>) -> usize {
+    match value {
+        Json::String(text) => text.len() / LETTERS,
+        Json::Array(items) => items.len(),
+        Json::Object(members) => members.len(),
+        _ => 0,
+    }
+}
+
+fn kind(value: &Json<'_>) -> Types {
+    match value {
+        Json::Null => Types::NULL,
+        Json::Bool(_) => Types::BOOLEAN,
+        Json::Number(text) if Decimal::new(text).is_whole() => Types::INTEGER,
+        Json::Number(_) => Types::FRACTION,
+        Json::String(_) => Types::STRING,
+        Json::Array(_) => Types::ARRAY,
+        Json::Object(_) => Types::OBJECT,
+    }
+}
+
+/// Returns about where the stack ends.
+#[inline(never)]
+fn stack() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&here)).addr()
+}
