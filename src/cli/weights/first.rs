@@ -51,11 +51,11 @@ pub(crate) async fn choose(
             ),
         );
         // A question is a blocking read; nothing else runs yet.
-        if !tokio::task::spawn_blocking(agreed)
-            .await
-            .map_err(Failure::other)?
-        {
-            return Err(none);
+        let agreed = tokio::task::spawn_blocking(agreed).await;
+        match agreed.map_err(Failure::other)? {
+            Ok(true) => {}
+            Ok(false) => return Err(none),
+            Err(Stopped) => return Err(Failure::new(Exit::Interrupted, "stopped")),
         }
     } else {
         screen.note(
@@ -108,24 +108,29 @@ fn missing(config: &Config) -> Option<&'static Known> {
     }
 }
 
+/// Somebody pressed Ctrl-C.
+struct Stopped;
+
 /// Asks until there is an answer; Enter alone is no consent.
-fn agreed() -> bool {
+fn agreed() -> Result<bool, Stopped> {
     let config = rustyline::Config::builder()
         .behavior(rustyline::Behavior::PreferTerm)
         .build();
     let history = rustyline::history::MemHistory::new();
     let Ok(mut editor) = rustyline::Editor::<(), _>::with_history(config, history) else {
-        return false;
+        return Ok(false);
     };
     terminal::start_line();
     loop {
         match editor.readline("fetch it? [y]es, [n]o: ") {
             Ok(line) => match line.trim().to_lowercase().as_str() {
-                "y" | "yes" => return true,
-                "" | "n" | "no" => return false,
+                "y" | "yes" => return Ok(true),
+                "" | "n" | "no" => return Ok(false),
                 _ => {}
             },
-            Err(ReadlineError::Interrupted | ReadlineError::Eof) | Err(_) => return false,
+            Err(ReadlineError::Interrupted) => return Err(Stopped),
+            // The end of the input, or none to read from.
+            Err(_) => return Ok(false),
         }
     }
 }

@@ -9,7 +9,7 @@ use claw_runtime::download::{DownloadError, Fetched, Wanted, from_url};
 use super::folder::{Folder, Record, check_name, name_of};
 use super::pip::{self, PipError};
 use super::show::{Meter, bytes};
-use super::table::{Known, Source, host, known};
+use super::table::{Known, Source, address, host, known};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::terminal::Screen;
 
@@ -70,7 +70,7 @@ async fn fetch(
 ) -> Result<Fetched, PipError> {
     let mut show = |now| meter.show(now);
     match source {
-        Source::Url(url) => from_url(wanted, url, &mut show)
+        Source::Url(url) => from_url(wanted, &address(url), &mut show)
             .await
             .map_err(PipError::File),
         Source::Pip {

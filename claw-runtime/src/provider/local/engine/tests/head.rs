@@ -148,6 +148,32 @@ fn what_is_wrong_is_named() {
     );
 }
 
+/// Weights are read by the first job, and again after a rest; by then the file may be another.
+#[test]
+fn a_file_that_was_replaced_or_cut_is_refused_when_it_is_loaded() {
+    let (_folder, path) = Tiny::new("llama").write();
+    let engine = Engine::open(&path, &Options::default()).unwrap();
+    let ended = || {
+        let mut pieces = engine.run(job(vec![1, 2], 2)).unwrap();
+        std::iter::from_fn(|| pieces.blocking_recv())
+            .last()
+            .unwrap()
+    };
+    let mut other = Tiny::new("llama").set("llama.rope.freq_base", Written::f32(2000.0));
+    std::fs::write(&path, other.bytes()).unwrap();
+    let replaced = "another model has taken its place since it was opened";
+    assert!(matches!(ended(), Piece::Failed(error) if error.to_string().contains(replaced)));
+    other = Tiny::of("llama", super::tiny::WIDE);
+    std::fs::write(&path, other.bytes()).unwrap();
+    assert!(matches!(ended(), Piece::Failed(error) if error.to_string().contains(replaced)));
+    let whole = Tiny::new("llama").bytes();
+    std::fs::write(&path, &whole[..whole.len() - 4096]).unwrap();
+    let cut = "lies outside the file";
+    assert!(matches!(ended(), Piece::Failed(error) if error.to_string().contains(cut)));
+    std::fs::write(&path, whole).unwrap();
+    assert!(matches!(ended(), Piece::Done(_)));
+}
+
 #[test]
 fn a_file_cut_anywhere_is_refused() {
     let whole = Tiny::new("llama").bytes();

@@ -34,3 +34,8 @@ fn job(prompt: Vec<u32>, most: usize) -> Job {
         cancel: CancellationToken::new(),
     }
 }
+
+/// Loads the weights of a file.
+fn load(path: &Path, threads: NonZeroUsize) -> Result<Model, EngineError> {
+    Opened::read(path)?.load(path, threads)
+}
