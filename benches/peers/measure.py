@@ -110,10 +110,10 @@ def idle(peer):
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1e3
 
 
-def round_cost(peer, times, mode="turns", **more):
+def round_cost(peer, times, mode=("turns",), figure="turn_cpu_us", **more):
     """Microseconds of processor time a tool round: the slope between turns of 2 and of 22, each the tenth of a hundred,
     as what else the machine does empties caches."""
-    few, many = (ran(peer, mode, rounds, times, **more).get("turn_cpu_us") for rounds in (2, 22))
+    few, many = (ran(peer, *mode, rounds, times, **more).get(figure) for rounds in (2, 22))
     return (many["p10"] - few["p10"]) / 20 if few and many else None
 
 
@@ -138,6 +138,18 @@ def measure():
             ):
                 cost = round_cost(peer, times, **how)
                 note(peer, name, min(cost, FIGURES.get(name, {}).get(peer, cost)) if cost else None)
+    for messages in (10, 1_000, 10_000):
+        for peer in agents:
+            times = 20 if messages > 1_000 else 100
+            cost = round_cost(peer, times, mode=("after", messages), BENCH_THREADS="1")
+            note(peer, f"tool round after {messages:,} messages, one thread, cpu µs", cost)
+    # Time, not processor time: a sync is waited for.
+    for peer in ("floor", "claw-sqlite"):
+        if peer in PEERS:
+            journal = os.path.join(SCRATCH, "journal")
+            for name, figure in (("µs", "turn_us"), ("cpu µs", "turn_cpu_us")):
+                cost = round_cost(peer, 20, figure=figure, BENCH_THREADS="1", BENCH_JOURNAL=journal)
+                note(peer, f"tool round kept and synced, {name}", cost)
     for peer in PEERS:
         note(peer, "one call of 3 arguments, ns", least(passes, lambda: ran(peer, "call").get("call_ns", {}).get("min")))
     for at_once in (1, 32, 256):

@@ -5,17 +5,25 @@
 //! Or a file of weights, with feature `local`: `CLAW_FOLLOW_LOCAL=model.gguf`. With neither, it says that it skipped.
 //! `CLAW_FOLLOW_MODEL` names the model, `CLAW_FOLLOW_PROMPTS` bounds the prompts. A run begins with the 30 prompts over three
 //! tools that other runtimes were measured with.
+//!
+//! Two things are counted apart: what each reply of the model was by itself, re-asked ones included, and which calls ran in
+//! the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use claw_runtime::agent::{Agent, Observer};
 use claw_runtime::event::{EndReason, Event, Status};
+use claw_runtime::fallback::constrained;
 use claw_runtime::limits::Limits;
-use claw_runtime::message::{ContentBlock, Message};
-use claw_runtime::provider::{Constrain, OpenAiChat, Protocol, Provider};
+use claw_runtime::message::{ContentBlock, Message, StopReason, text_of};
+use claw_runtime::provider::{
+    Capabilities, Constrain, DeltaSink, OpenAiChat, Protocol, Provider, ProviderError, Reply,
+    Request,
+};
 use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{Effect, Spec, Tool, ToolOutput};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 /// A tool, and what people say when they want it.
@@ -333,6 +341,11 @@ fn prompts(cases: &[Case]) -> Prompts {
 #[derive(Default)]
 struct Tally {
     prompts: u32,
+    /// Replies as the model gave them: those that are an answer or calls with valid arguments, those that the output limit
+    /// cut, and all.
+    outputs_valid: u32,
+    outputs_cut: u32,
+    outputs: u32,
     /// Calls that ran, and calls that did not.
     valid: u32,
     invalid: u32,
@@ -346,6 +359,62 @@ struct Tally {
     /// Turns that ended in a written outcome, and how many of them because of a failure.
     clear: u32,
     failed: u32,
+}
+
+/// Passes on what it is asked, and keeps each reply as it came.
+struct Kept {
+    provider: Arc<dyn Provider>,
+    replies: Mutex<Vec<(String, StopReason)>>,
+}
+
+impl Kept {
+    /// Counts what was kept, by the runtime's own reader.
+    fn count(&self, tools: &Toolset, tally: &mut Tally) {
+        let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        for (text, stop) in replies.drain(..) {
+            let found = constrained::read(&text, &stop, tools);
+            let calls_valid = found.calls.iter().all(|call| {
+                let tool = tools.get(&call.name);
+                tool.is_some_and(|tool| tool.validate(&call.arguments).is_ok())
+            });
+            let is_cut = stop == StopReason::Length;
+            tally.outputs += 1;
+            tally.outputs_cut += u32::from(is_cut);
+            tally.outputs_valid += u32::from(!is_cut && found.faults.is_empty() && calls_valid);
+        }
+    }
+}
+
+impl Provider for Kept {
+    fn name(&self) -> &str {
+        self.provider.name()
+    }
+
+    fn capabilities(&self, model: &str) -> Capabilities {
+        self.provider.capabilities(model)
+    }
+
+    fn takes_form(&self, model: &str) -> bool {
+        self.provider.takes_form(model)
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: Request<'_>,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
+    ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
+        let reply = self.provider.complete(request, sink);
+        Box::pin(async move {
+            let reply = reply.await?;
+            let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+            replies.push((text_of(&reply.content), reply.stop.clone()));
+            Ok(reply)
+        })
+    }
+
+    fn about<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Capabilities, ProviderError>> {
+        self.provider.about(model)
+    }
 }
 
 #[derive(Default)]
@@ -391,9 +460,14 @@ async fn run(
         max_output_tokens: Some(200),
         ..Limits::default()
     };
+    let kept = Arc::new(Kept {
+        provider,
+        replies: Mutex::default(),
+    });
+    let tools = toolset(cases);
     let agent = Agent::builder()
-        .model(provider, model)
-        .tools(toolset(cases))
+        .model(kept.clone(), model)
+        .tools(tools.clone())
         .protocol(Protocol::Prompt)
         .constrain(constrain)
         .limits(limits)
@@ -409,6 +483,7 @@ async fn run(
             .await;
         let outcome = outcome.expect("an outcome");
         tally.prompts += 1;
+        kept.count(&tools, &mut tally);
         tally.valid += u32::try_from(calls.valid.len()).unwrap_or(u32::MAX);
         tally.invalid += calls.invalid;
         match want {
@@ -459,7 +534,7 @@ fn main() {
         .build()
         .expect("a runtime");
     println!(
-        "prompts  tools  constrain   calls valid/all  called     right tool  chat answered  clear outcome  failed  s a prompt"
+        "prompts  tools  constrain   outputs valid/cut/all  calls valid/all  called     right tool  chat answered  clear outcome  failed  s a prompt"
     );
     let all_ways = [Constrain::Never, Constrain::OnFailure, Constrain::Always];
     // What a form is for is known of this provider, and each way takes minutes.
@@ -478,10 +553,13 @@ fn main() {
             let of = (provider.clone(), model.as_str());
             let tally = runtime.block_on(run(of, cases, prompts, *constrain, most));
             println!(
-                "{:>7}  {:>5}  {:10}  {:>7}/{:<7}  {:>4}/{:<4}  {:>4}/{:<5}  {:>6}/{:<6}  {:>6}/{:<6}  {:>6}  {:>6.1}",
+                "{:>7}  {:>5}  {:10}  {:>13}/{}/{:<4}  {:>7}/{:<7}  {:>4}/{:<4}  {:>4}/{:<5}  {:>6}/{:<6}  {:>6}/{:<6}  {:>6}  {:>6.1}",
                 tally.prompts,
                 cases.len(),
                 format!("{constrain:?}"),
+                tally.outputs_valid,
+                tally.outputs_cut,
+                tally.outputs,
                 tally.valid,
                 tally.valid + tally.invalid,
                 tally.called,

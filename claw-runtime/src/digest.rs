@@ -41,12 +41,11 @@ pub(crate) fn feed(hasher: &mut Sha256, reader: &mut impl Read) -> io::Result<u6
 /// Returns bytes as lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut out = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        out.push(HEX[usize::from(byte >> 4)] as char);
-        out.push(HEX[usize::from(byte & 15)] as char);
+    let mut text = vec![0; 2 * bytes.len()];
+    for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *pair = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
     }
-    out
+    String::from_utf8(text).expect("digits are ASCII")
 }
 
 /// Returns the bytes that hex of either case stands for, or `None` when it is none.

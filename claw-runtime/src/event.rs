@@ -296,6 +296,11 @@ pub enum Fact {
     },
     /// The model is not held to a form: its service refuses one or does not heed it, or it reasons within its text.
     NoForms,
+    /// The service cannot follow a form with the arguments of these tools, so the form leaves them open.
+    FormRefused {
+        /// Their names.
+        tools: Vec<String>,
+    },
     /// The model reads at most so many tokens, prompt and answer together. The fact learnt last counts.
     Window {
         /// How many.

@@ -103,8 +103,8 @@ impl Limits {
     /// Returns the most model requests one turn can make, per model of the chain.
     ///
     /// Each round asks once and again after a faulty or empty reply, each time with every attempt; a turn may repeat
-    /// a request when a model turns out to take no tools, one when its service refuses a schema and one when it heeds no form,
-    /// and wraps up with one attempt. A continuation after a broken stream is a round. A round may be compacted before it
+    /// a request when a model turns out to take no tools, one when its service refuses a schema, two when it cannot follow
+    /// parts of a form and one when it heeds none, and wraps up with one attempt. A continuation after a broken stream is a round. A round may be compacted before it
     /// asks, and again, with one more request, when the service
     /// finds it too long.
     pub fn most_requests(&self) -> u64 {
@@ -115,7 +115,7 @@ impl Limits {
             .saturating_add(compacted);
         u64::from(self.rounds)
             .saturating_mul(round)
-            .saturating_add(4)
+            .saturating_add(6)
     }
 
     /// Returns the most calls one turn can start, each once unless its process ended meanwhile.
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_bound_of_requests_has_no_bound_of_its_own() {
-        assert_eq!(Limits::default().most_requests(), 50 * (4 * 4 + 9) + 4);
+        assert_eq!(Limits::default().most_requests(), 50 * (4 * 4 + 9) + 6);
         let limits = Limits {
             rounds: u32::MAX,
             re_asks: u32::MAX,

@@ -35,8 +35,7 @@ const WHOLE: u64 = 100;
 pub fn estimate(text: &str) -> u64 {
     let mut hundredths = 0;
     let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let kind = Kind::of(first);
+    while let Some(kind) = Kind::first_of(rest) {
         let (length, bytes) = kind.run(rest);
         rest = &rest[bytes..];
         // A space joins the word after it, but no number.
@@ -103,8 +102,27 @@ enum Kind {
     Rare,
 }
 
+/// The kinds of the ASCII characters: most text is nothing else.
+const ASCII: [Kind; 128] = {
+    let mut kinds = [Kind::Rare; 128];
+    let mut code = 0;
+    while code < 128 {
+        kinds[code as usize] = Kind::of(code as u8 as char);
+        code += 1;
+    }
+    kinds
+};
+
 impl Kind {
-    fn of(c: char) -> Self {
+    /// Returns the kind of the first character.
+    fn first_of(text: &str) -> Option<Self> {
+        match text.as_bytes().first() {
+            Some(byte) if byte.is_ascii() => Some(ASCII[usize::from(*byte)]),
+            _ => text.chars().next().map(Self::of),
+        }
+    }
+
+    const fn of(c: char) -> Self {
         match c {
             'a'..='z' | 'A'..='Z' => Self::Letter,
             '0'..='9' => Self::Digit,
@@ -132,18 +150,22 @@ impl Kind {
     /// Returns how many characters and bytes of this kind `text` begins with; a capital after a small letter begins a new
     /// word.
     fn run(self, text: &str) -> (u64, usize) {
-        let first =
-            |bytes: &[u8], is: fn(&u8) -> bool| bytes.iter().take_while(|it| is(it)).count();
+        /// Returns how many of the first bytes are such.
+        fn first(bytes: &[u8], is: impl Fn(u8) -> bool) -> usize {
+            let end = bytes.iter().position(|byte| !is(*byte));
+            end.unwrap_or(bytes.len())
+        }
         let bytes = text.as_bytes();
         let length = match self {
             Self::Letter => {
-                let capitals = first(bytes, u8::is_ascii_uppercase);
-                capitals + first(&bytes[capitals..], u8::is_ascii_lowercase)
+                let capitals = first(bytes, |byte| byte.is_ascii_uppercase());
+                capitals + first(&bytes[capitals..], |byte| byte.is_ascii_lowercase())
             }
-            Self::Digit => first(bytes, u8::is_ascii_digit),
-            Self::Space => first(bytes, |byte| *byte == b' '),
-            Self::Blank => first(bytes, |byte| matches!(byte, b'\n' | b'\r' | b'\t')),
-            Self::Punctuation => first(bytes, u8::is_ascii_punctuation),
+            Self::Digit | Self::Space | Self::Blank | Self::Punctuation => first(bytes, |byte| {
+                ASCII
+                    .get(usize::from(byte))
+                    .is_some_and(|kind| *kind == self)
+            }),
             _ => {
                 let mut run = text
                     .char_indices()

@@ -28,15 +28,8 @@ fn provider(server: &Server) -> Anthropic {
 fn request(messages: &[Message]) -> Request<'_> {
     Request {
         model: "claude-x",
-        system: "",
-        messages,
-        history: None,
-        tools: None,
         dialect: Dialect::named("anthropic").unwrap(),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..support::request(messages)
     }
 }
 

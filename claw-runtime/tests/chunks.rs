@@ -265,7 +265,7 @@ fn counts_that_are_none_do_no_harm() {
             Some((1 << 40, 0)),
         ),
         (json!({"prompt_tokens": 3.0}), Some((3, 0))),
-        (json!({"prompt_tokens": "3"}), None),
+        (json!({"prompt_tokens": "3"}), Some((3, 0))),
         (json!({}), None),
         (json!("x"), None),
     ];

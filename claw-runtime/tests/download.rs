@@ -471,6 +471,34 @@ async fn redirects_are_followed_and_stay_where_fetching_is_allowed() {
     }
 }
 
+/// As from a hub: the address says where a store has the file, with a signature that ends soon.
+#[tokio::test]
+async fn what_broke_off_at_another_host_is_asked_for_anew_at_the_address() {
+    let store = server(|_, head, stream| well(head, stream, "\"a\"", 100_000));
+    let place = store.url.clone();
+    let hub = server(move |count, _, stream| {
+        let head = format!(
+            "302 X\r\nlocation: {place}?signature={count}\r\nx-linked-size: 300000\r\nx-linked-etag: \"b\""
+        );
+        send(stream, &head, b"");
+    });
+    let folder = tempdir().unwrap();
+    let wanted = Wanted {
+        sha256: None,
+        ..wanted(&folder)
+    };
+    assert_eq!(fetch(&wanted, &hub.url).await.unwrap(), fetched(false));
+    for (count, head) in store.heads().iter().enumerate() {
+        assert!(head.contains(&format!("signature={count}")), "{head}");
+        assert!(!head.contains("authorization") && !head.contains("cookie"));
+        let part = format!("range: bytes={}-", count * 100_000);
+        assert_eq!(head.contains(&part), count > 0, "{head}");
+        // The tag that counts is the store's.
+        assert_eq!(head.contains("if-range: \"a\""), count > 0, "{head}");
+    }
+    assert_eq!(fs::read(&wanted.file).unwrap(), content());
+}
+
 #[tokio::test]
 async fn addresses_that_may_not_be_fetched_from_are_refused_before_anything_is_sent() {
     let folder = tempdir().unwrap();

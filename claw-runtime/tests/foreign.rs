@@ -191,7 +191,11 @@ fn constraints_that_came_through_schemars_are_enforced() {
         (call(&good, &bad), "/more/0"),
         (call(&nested, &good), "/order/rest"),
     ] {
-        assert_eq!(judged(tool, &call, Coerce::Safe), problems(prefix));
+        let judged = judged(tool, &call, Coerce::Safe);
+        // Parameters of a foreign type come in the order that the build keeps members in.
+        let mut lines: Vec<_> = judged.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines.join("\n"), problems(prefix));
     }
 }
 

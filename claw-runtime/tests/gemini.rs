@@ -26,15 +26,8 @@ fn provider(server: &Server) -> Gemini {
 fn request(messages: &[Message]) -> Request<'_> {
     Request {
         model: "gemini-3-x",
-        system: "",
-        messages,
-        history: None,
-        tools: None,
         dialect: Dialect::named("gemini").unwrap(),
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..support::request(messages)
     }
 }
 

@@ -180,6 +180,44 @@ async fn a_weak_model_is_held_to_the_form_from_the_start() {
 }
 
 #[tokio::test]
+async fn several_calls_in_one_held_reply_run_in_their_order() {
+    let first = r#"{"name": "add", "arguments": {"a": 1}}"#;
+    let second = r#"{"name": "find", "arguments": {"code": "x"}}"#;
+    for reply in [format!("{first}\n{second}"), format!("[{first}, {second}]")] {
+        let model = scripted([says(reply), says(ANSWER)]);
+        let builder = agent(&model)
+            .tools(tools_with_a_tree())
+            .constrain(Constrain::Always);
+        let (outcome, seen, requests) = turn(&model, builder).await;
+        assert_eq!(outcome.text, "It is 2.");
+        assert_eq!(forms(&requests), [true, true]);
+        assert_eq!(seen.learnt(), 0);
+        let ended = seen.0.iter().filter_map(|event| match event {
+            Event::Outcome { call, status, .. } => Some((call.clone(), *status)),
+            _ => None,
+        });
+        let asked = seen.0.iter().find_map(|event| match event {
+            Event::Assistant { content, .. } => Some(content),
+            _ => None,
+        });
+        let calls = asked.unwrap().iter().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        let names: Vec<_> = calls.iter().map(|call| &*call.name).collect();
+        assert_eq!(names, ["add", "find"]);
+        let ok = |call: &&claw_runtime::message::ToolCall| (call.id.clone(), Status::Ok);
+        let expected: Vec<_> = calls.iter().map(ok).collect();
+        assert_eq!(ended.collect::<Vec<_>>(), expected);
+        // Both results stand before the model, in the order of the calls.
+        let said = last_said(&requests[1]);
+        let at = |name: &str| said.find(&format!("name=\"{name}\"")).unwrap();
+        assert!(at("add") < at("find"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn the_wrap_up_is_free() {
     let model = scripted([says(CALL), says("It was 2.")]);
     let limits = claw_runtime::limits::Limits {
@@ -254,6 +292,107 @@ async fn a_refused_form_is_not_sent_again() {
         assert!(requests[1].system.contains("<tool_call>"));
         assert_eq!(seen.learnt(), 1);
     }
+}
+
+/// Good tools, and one that a service cannot follow.
+fn tools_with_a_tree() -> Toolset {
+    let run: claw_runtime::tool::Handler =
+        Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::text("2")) }));
+    let tool = |name: &'static str, schema: Value| {
+        let spec = Spec {
+            effect: Effect::Pure,
+            ..Spec::new(name.into(), "Does a thing.".into())
+        };
+        Arc::new(Tool::dynamic(spec, schema, run.clone()))
+    };
+    let number =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let code =
+        json!({"type": "object", "properties": {"code": {"type": "string", "maxLength": 5}}});
+    let tree = json!({
+        "type": "object", "required": ["root"],
+        "properties": {"root": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"type": "object", "properties": {
+            "name": {"type": "string", "pattern": "(?<=a)b\\p{Greek}"},
+            "below": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+        }}},
+    });
+    Toolset::new([tool("add", number), tool("find", code), tool("walk", tree)]).unwrap()
+}
+
+/// What the form of a request says of each tool's arguments.
+fn arguments(request: &Recorded) -> Vec<Value> {
+    let form: Value = serde_json::from_str(request.form.as_deref().unwrap()).unwrap();
+    let calls = form["oneOf"].as_array().unwrap();
+    let calls = calls.iter().map(|call| &call["properties"]);
+    let calls = calls.filter(|parts| !parts["name"].is_null());
+    calls.map(|parts| parts["arguments"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_followed_loses_its_own_form_only() {
+    let any = json!({"type": "object", "additionalProperties": true});
+    let named = "JSON schema conversion failed: unresolved $ref in walk.node";
+    let walk = r#"{"name": "walk", "arguments": {"root": {"name": "x"}}}"#;
+    let refused = refuses(FailureClass::BadRequest, named);
+    let model = scripted([refused, says(walk), says(ANSWER), says(ANSWER)]);
+    let builder = agent(&model)
+        .tools(tools_with_a_tree())
+        .constrain(Constrain::Always);
+    let agent = builder.build().unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    let mut seen = Seen::default();
+    for _ in 0..2 {
+        let message = Message::user("What is below?");
+        let outcome = session.run_observed(message, &mut seen).await.unwrap();
+        assert_eq!(outcome.text, "It is 2.");
+    }
+    let requests = model.requests();
+    assert_eq!(forms(&requests), [true; 4]);
+    let whole = arguments(&requests[0]);
+    assert_eq!(whole.len(), 3);
+    assert!(whole.iter().all(|arguments| *arguments != any));
+    for request in &requests[1..] {
+        let [add, find, walk] = &arguments(request)[..] else {
+            panic!("three calls");
+        };
+        assert_eq!((add, find, walk), (&whole[0], &whole[1], &any));
+    }
+    // Said once, of this tool alone.
+    let facts = seen.0.iter().filter_map(|event| match event {
+        Event::Learnt { fact, .. } => Some(fact),
+        _ => None,
+    });
+    let walk = Fact::FormRefused {
+        tools: vec!["walk".to_owned()],
+    };
+    assert_eq!(facts.collect::<Vec<_>>(), [&walk]);
+}
+
+#[tokio::test]
+async fn a_form_is_refused_three_times_at_most() {
+    let refused = |message| refuses(FailureClass::Overloaded, message);
+    let script = [
+        refused("failed to parse grammar: `walk`"),
+        refused("failed to parse grammar: `walk`"),
+        refused("failed to parse grammar: `walk`"),
+        says("It is 2."),
+    ];
+    let model = scripted(script.clone());
+    let builder = agent(&model)
+        .tools(tools_with_a_tree())
+        .constrain(Constrain::Always);
+    let (outcome, seen, requests) = turn(&model, builder).await;
+    assert_eq!(outcome.text, "It is 2.");
+    assert_eq!(forms(&requests), [true, true, true, false]);
+    assert_eq!(seen.learnt(), 1);
+    let any = json!({"type": "object", "additionalProperties": true});
+    let open = |request: &Recorded| arguments(request).iter().map(|it| *it == any).collect();
+    let open: Vec<Vec<bool>> = requests[..3].iter().map(open).collect();
+    assert_eq!(
+        open,
+        [[false; 3], [false, false, true], [false, true, true]]
+    );
 }
 
 #[tokio::test]
@@ -357,13 +496,25 @@ async fn a_turn_resumes_on_its_rung() {
         ],
     ];
     for script in scripts {
-        resumes(script).await;
+        resumes(script, tools()).await;
     }
+    // The rung with the form is asked twice, then without it, and counts once.
+    let script = vec![
+        says(BROKEN),
+        says(BROKEN),
+        refuses(FailureClass::Overloaded, "no grammar for walk"),
+        refuses(FailureClass::Overloaded, "no grammar for find"),
+        refuses(FailureClass::Overloaded, "no grammar"),
+        says(BROKEN),
+        says("I could not."),
+    ];
+    resumes(script, tools_with_a_tree()).await;
 }
 
-async fn resumes(script: Vec<Answer>) {
+async fn resumes(script: Vec<Answer>, tools: Toolset) {
     let model = scripted(script.clone());
-    let (outcome, Seen(events), whole) = turn(&model, agent(&model)).await;
+    let builder = agent(&model).tools(tools.clone());
+    let (outcome, Seen(events), whole) = turn(&model, builder).await;
     let asks = |event: &Event| matches!(event, Event::ModelRequest { .. });
     let ends: Vec<_> = (1..=events.len())
         .filter(|end| asks(&events[end - 1]))
@@ -381,7 +532,8 @@ async fn resumes(script: Vec<Answer>) {
         store.append(&lease, append).await.unwrap();
         store.close(lease).await.unwrap();
         let rest = scripted(script[nth..].to_vec());
-        let agent = agent(&rest).store(store).build().unwrap();
+        let builder = agent(&rest).tools(tools.clone());
+        let agent = builder.store(store).build().unwrap();
         let mut session = agent.session("s").await.unwrap();
         let resumed = session.resume(&mut ()).await.unwrap().unwrap();
         assert_eq!(resumed.text, outcome.text);

@@ -5,12 +5,11 @@
 #[allow(dead_code)]
 mod support;
 
-use claw_runtime::dialect::Dialect;
-use claw_runtime::message::{ContentBlock, Message, StopReason, Usage};
+use claw_runtime::message::{ContentBlock, StopReason, Usage};
 use claw_runtime::provider::abilities::{Change, Rule};
 use claw_runtime::provider::{
-    Azure, Capabilities, DashScope, Delta, DeltaSink, FailureClass, Ollama, OpenAiResponses,
-    Provider, ProviderError, Reply, Request, ToolChoice,
+    Azure, Capabilities, DashScope, FailureClass, Ollama, OpenAiResponses, Provider, ProviderError,
+    Reply,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -27,28 +26,8 @@ fn root(server: &Server) -> String {
     server.base.trim_end_matches("/v1").to_owned()
 }
 
-struct Discard;
-
-impl DeltaSink for Discard {
-    fn delta(&mut self, _: Delta) {}
-}
-
 async fn ask(provider: &dyn Provider, streamed: bool) -> Result<Reply, ProviderError> {
-    let messages = [Message::user("Hi")];
-    let request = Request {
-        model: "m",
-        system: "",
-        messages: &messages,
-        history: None,
-        tools: None,
-        dialect: Dialect::CANONICAL,
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
-    };
-    let sink = streamed.then(|| Box::new(Discard) as Box<dyn DeltaSink>);
-    provider.complete(request, sink).await
+    support::ask(provider, streamed).await.0
 }
 
 fn reply(reasoning: &str, text: &str, usage: Usage) -> Reply {

@@ -7,7 +7,6 @@ mod support;
 
 use std::time::Duration;
 
-use claw_runtime::dialect::Dialect;
 use claw_runtime::message::{ContentBlock, Message, StopReason, Usage};
 use claw_runtime::provider::openai_chat::{MaxTokens, Quirks};
 use claw_runtime::provider::{
@@ -48,15 +47,7 @@ fn hasty(server: &Server) -> OpenAiChat {
 fn request(messages: &[Message]) -> Request<'_> {
     Request {
         model: "m-1",
-        system: "",
-        messages,
-        history: None,
-        tools: None,
-        dialect: Dialect::CANONICAL,
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..support::request(messages)
     }
 }
 

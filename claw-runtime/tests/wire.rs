@@ -21,12 +21,12 @@ type Decode = fn(&str, &str, Head) -> Decoder;
 /// Every format, how many of its cases come with the sources, and its decoder once there is one: with a decoder, each
 /// of its cases must pass.
 const FORMATS: [(&str, usize, Option<Decode>); 6] = [
-    ("openai_chat", 46, Some(openai_chat::decoder)),
-    ("openai_responses", 4, Some(openai_responses::decoder)),
-    ("anthropic", 31, Some(anthropic::decoder)),
-    ("gemini", 30, Some(gemini::decoder)),
-    ("ollama", 5, Some(ollama::decoder)),
-    ("dashscope", 3, Some(increments)),
+    ("openai_chat", 48, Some(openai_chat::decoder)),
+    ("openai_responses", 5, Some(openai_responses::decoder)),
+    ("anthropic", 34, Some(anthropic::decoder)),
+    ("gemini", 32, Some(gemini::decoder)),
+    ("ollama", 6, Some(ollama::decoder)),
+    ("dashscope", 4, Some(increments)),
 ];
 
 fn increments(provider: &str, model: &str, head: Head) -> Decoder {

@@ -8,7 +8,7 @@ use crate::PAGE;
 /// Part of a long output that was cut or put aside, by the digest that stands in its place.
 ///
 /// It goes by lines; with `chars` it goes by characters, for outputs of few long lines.
-#[tool(effect = read, group = "output", title = "Read output")]
+#[tool(effect = read, group = "output", title = "Read output", tags("large-models"))]
 pub async fn read_output(
     ctx: &ToolContext,
     /// The digest, as it stands in the result.

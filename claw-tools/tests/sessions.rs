@@ -8,7 +8,9 @@ use claw_runtime::agent::{Agent, AgentBuilder, Approval, ApprovalRequest};
 use claw_runtime::budget::{Budget, Price};
 use claw_runtime::event::{Answer, EndReason, Event};
 use claw_runtime::message::{ContentBlock, Message, Role, StopReason, ToolCall, Usage, text_of};
-use claw_runtime::provider::{Reply, Request, Scripted, ToolChoice};
+use claw_runtime::provider::{
+    Capabilities, Constrain, Reply, Request, Scripted, Structured, ToolChoice, scripted,
+};
 use claw_runtime::registry::Toolset;
 use claw_runtime::session::{MemoryStore, Query, SessionStore, journal};
 use claw_runtime::tool::{Effect, Handler, Spec, Tool, ToolContext, ToolOutput};
@@ -224,6 +226,33 @@ async fn the_last_depth_has_no_spawn_and_a_deeper_call_is_refused() {
     offered.dedup();
     let with = Some(vec!["session_spawn".to_owned()]);
     assert_eq!(offered, [with.clone(), None, with]);
+}
+
+#[tokio::test]
+async fn a_sub_agent_is_held_to_calls_of_its_own_tools() {
+    let spawn = r#"{"name": "session_spawn", "arguments": {"task": "Look.", "tools": ["look"]}}"#;
+    let answer = r#"{"answer": "Seen."}"#;
+    let weak = Capabilities {
+        native_tools: false,
+        structured: Structured::Schema,
+        constrain: Constrain::Always,
+        ..Capabilities::FULL
+    };
+    let script = [spawn, answer, answer].map(scripted::says);
+    let model = Arc::new(Scripted::new(script).declare(weak));
+    let agent = builder(&model, [look()]).build().unwrap();
+    let mut session = agent.session("s").await.unwrap();
+    assert_eq!(session.run("Look.").await.unwrap().text, "Seen.");
+    let held = model.requests().into_iter().map(|request| {
+        let form: Value = serde_json::from_str(&request.form.unwrap()).unwrap();
+        let branches = form["oneOf"].as_array().unwrap().clone();
+        let name =
+            |branch: &Value| Some(branch["properties"]["name"]["const"].as_str()?.to_owned());
+        branches.iter().filter_map(name).collect::<Vec<_>>()
+    });
+    let both = vec!["look".to_owned(), "session_spawn".to_owned()];
+    let held: Vec<_> = held.collect();
+    assert_eq!(held, [both.clone(), vec!["look".to_owned()], both]);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use super::exit::{Exit, Failure};
 use super::model::{self, Choice};
 use super::run;
 use super::setup::Setup;
-use super::show::Show;
+use super::show::{Show, unmasked};
 use super::signal::{Signal, Signals};
 use super::stamp::unstamped;
 use super::terminal::{BAD, DIM, Screen, columns};
@@ -224,6 +224,10 @@ impl Chat {
         for (name, count) in self.agent.hidden() {
             let line = format!("{count} of `{name}` masked in what was sent\n");
             self.screen.answer(&line);
+        }
+        let images = self.agent.images();
+        if images > 0 {
+            self.screen.answer(&format!("{}\n", unmasked(images)));
         }
     }
 

@@ -39,10 +39,16 @@ pub(crate) async fn doctor(mut program: Program, args: &Args) -> Result<Exit, Fa
             Ok(choice) => report.model(&setup, &choice).await,
             Err(failure) => report.check("model", Err(failure)),
         }
-        let hidden: Vec<&str> = setup.config.mask.names().collect();
-        if !hidden.is_empty() {
-            let found = service::veil(&setup.config)
-                .map(|_| format!("{}: services elsewhere get placeholders", hidden.join(", ")));
+        let mask = &setup.config.mask;
+        let hidden: Vec<&str> = mask.names().collect();
+        let hidden = (!hidden.is_empty())
+            .then(|| format!("{}: services elsewhere get placeholders", hidden.join(", ")));
+        let no_images = mask
+            .denies_images()
+            .then(|| "no image is sent there".to_owned());
+        let masked: Vec<String> = hidden.into_iter().chain(no_images).collect();
+        if !masked.is_empty() {
+            let found = service::veil(&setup.config).map(|_| masked.join("; "));
             report.check("mask", found);
         }
         let limits = &setup.limits;

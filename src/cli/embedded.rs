@@ -1,6 +1,7 @@
 //! The model that runs in this program: the provider `local`.
 
 use claw_runtime::provider::presets;
+use claw_runtime::tool::Spec;
 
 use crate::config::{Config, Profile};
 
@@ -12,10 +13,13 @@ pub(super) use absent::{Embedded, choose, describe, not_built, offer};
 /// Its name, before the colon in `provider:model`.
 pub(super) const NAME: &str = presets::EMBEDDED;
 
+/// The tag of tools that a small model calls for no reason, or wrongly.
+const FOR_LARGE: &str = "large-models";
+
 /// Tells whether the model in this program is offered a tool where no profile is named: what is told of each tool costs it
-/// time, and it calls these for no reason.
-pub(super) fn can_use(tool: &str, group: &str) -> bool {
-    Profile::Local.offers(group) && !matches!(tool, "read_many" | "read_output")
+/// time.
+pub(super) fn can_use(tool: &Spec) -> bool {
+    Profile::Local.offers(&tool.group) && !tool.tags.contains(&FOR_LARGE)
 }
 
 /// Tells whether a provider of this name is the model in this program; a name with an address is a service.

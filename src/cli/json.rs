@@ -1,13 +1,12 @@
 //! A turn as a program reads it: one JSON object a line.
 //!
 //! Each has a member `event`: an event of the journal as it is stored, `delta` with a piece of the answer, `progress` of
-//! a running call, and as the last line `end` with the outcome, the exit code and how many values of each pattern of `[mask]` the service was not told, or
-//! `error`.
+//! a running call, and as the last line `end` with the outcome, the exit code, how many values of each pattern of `[mask]` the
+//! service was not told and how many images it was sent as they are, or `error`.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use claw_runtime::agent::Observer;
+use claw_runtime::agent::{Agent, Observer};
 use claw_runtime::event::{Event, TurnOutcome};
 use claw_runtime::provider::Delta;
 use serde::Serialize;
@@ -24,15 +23,14 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Prints the last line of a turn that ran.
-    pub(crate) fn outcome(
-        &mut self,
-        outcome: &TurnOutcome,
-        exit: Exit,
-        hidden: &BTreeMap<String, usize>,
-    ) {
+    pub(crate) fn outcome(&mut self, outcome: &TurnOutcome, exit: Exit, agent: &Agent) {
         let mut end = json!({"event": "end", "outcome": outcome, "exit_code": exit.code()});
+        let (hidden, images) = (agent.hidden(), agent.images());
         if !hidden.is_empty() {
             end["masked"] = json!(hidden);
+        }
+        if images > 0 {
+            end["images_sent"] = json!(images);
         }
         self.print(&end);
     }

@@ -38,7 +38,7 @@ async fn text(program: Program, args: &Args, run: &RunArgs) -> Result<Exit, Fail
         .turn(&mut session, setup.message(&prompt, &agent), &mut show)
         .await;
     leave(session).await;
-    show.hidden(&agent.hidden());
+    show.hidden(&agent.hidden(), agent.images());
     finish(result, signal, show)
 }
 
@@ -57,7 +57,7 @@ async fn json(
         return Ok(signal.map_or(Exit::Other, Exit::from));
     };
     let exit = exit(&outcome, signal);
-    lines.outcome(&outcome, exit, &agent.hidden());
+    lines.outcome(&outcome, exit, &agent);
     Ok(exit)
 }
 

@@ -22,6 +22,9 @@ use super::{embedded, secrets, stamp, store};
 use crate::config::{Config, load};
 use crate::program::Program;
 
+/// The tool that gives a task to a sub-agent.
+const SPAWN: &str = "session_spawn";
+
 /// Everything settled before a model is asked.
 pub(crate) struct Setup {
     pub(crate) config: Config,
@@ -49,9 +52,11 @@ impl Setup {
         let tools = linked(program)?;
         secrets::of_tools(&tools);
         check_patterns(&policy, &tools)?;
+        let limits = config.limits.limits();
         let tools = tools.filtered(|tool| {
             let spec = tool.spec();
-            !spec.hidden && profile.offers(&spec.group) && policy.offers(tool)
+            let is_useless = tool.name() == SPAWN && limits.depth == 0;
+            !spec.hidden && !is_useless && profile.offers(&spec.group) && policy.offers(tool)
         });
         let folder = match &config.workspace {
             Some(folder) => folder.clone(),
@@ -63,7 +68,7 @@ impl Setup {
             .or_else(|| program.system.clone())
             .unwrap_or_else(|| standing_instructions(program.name));
         Ok(Self {
-            limits: config.limits.limits(),
+            limits,
             tools,
             policy,
             folder,
@@ -84,6 +89,9 @@ impl Setup {
         }
         if tool.spec().hidden {
             return "the tool is declared `hidden`".to_owned();
+        }
+        if tool.name() == SPAWN && self.limits.depth == 0 {
+            return "`limits.depth` of 0 allows no sub-agents".to_owned();
         }
         let profile = self.config.policy.profile.unwrap_or_default();
         format!(
@@ -148,7 +156,7 @@ impl Setup {
         let tools = match self.config.policy.profile {
             None if model.provider.name() == embedded::NAME => {
                 let tools = &self.tools;
-                tools.filtered(|tool| embedded::can_use(tool.name(), &tool.spec().group))
+                tools.filtered(|tool| embedded::can_use(tool.spec()))
             }
             _ => self.tools.clone(),
         };

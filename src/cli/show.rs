@@ -27,6 +27,14 @@ pub(crate) struct Show<'a> {
     failed: u32,
 }
 
+/// Says how many images a service was sent that values are hidden from.
+pub(crate) fn unmasked(images: usize) -> String {
+    match images {
+        1 => "1 image was sent as it is".to_owned(),
+        images => format!("{images} images were sent as they are"),
+    }
+}
+
 struct Call {
     name: String,
     shown: String,
@@ -66,16 +74,19 @@ impl<'a> Show<'a> {
         self.screen.note(DIM, &format!("› {}", text.trim()));
     }
 
-    /// Tells how much the service was not told.
-    pub(crate) fn hidden(&mut self, hidden: &BTreeMap<String, usize>) {
-        if hidden.is_empty() {
-            return;
+    /// Tells how much the service was not told, and what it was sent as it is.
+    pub(crate) fn hidden(&mut self, hidden: &BTreeMap<String, usize>, images: usize) {
+        if !hidden.is_empty() {
+            let counts = hidden.iter().map(|(name, count)| format!("{count} {name}"));
+            let counts = counts.collect::<Vec<_>>().join(", ");
+            self.screen.end_answer();
+            self.screen
+                .note(DIM, &format!("· masked in what was sent: {counts}"));
         }
-        let counts = hidden.iter().map(|(name, count)| format!("{count} {name}"));
-        let counts = counts.collect::<Vec<_>>().join(", ");
-        self.screen.end_answer();
-        self.screen
-            .note(DIM, &format!("· masked in what was sent: {counts}"));
+        if images > 0 {
+            self.screen.end_answer();
+            self.screen.note(DIM, &format!("· {}", unmasked(images)));
+        }
     }
 
     /// Ends the last line, whatever it holds.
@@ -209,6 +220,20 @@ impl Observer for Show<'_> {
                 ASK,
                 &text::line(
                     &format!("! `{provider}:{model}` takes no tool definitions; it is asked without them from now on"),
+                    FAILURE,
+                ),
+            ),
+            Event::Learnt {
+                provider,
+                model,
+                fact: Fact::FormRefused { tools },
+            } => self.screen.note(
+                ASK,
+                &text::line(
+                    &format!(
+                        "! `{provider}:{model}` cannot be held to the arguments of `{}`; what it writes there is checked as ever",
+                        tools.join("`, `")
+                    ),
                     FAILURE,
                 ),
             ),

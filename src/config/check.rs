@@ -165,7 +165,11 @@ const BUDGET: &[(&str, Form)] = &[
     ("day_cost", Form::Value),
 ];
 
-const MASK: &[(&str, Form)] = &[("patterns", Form::Value), ("own", Form::Value)];
+const MASK: &[(&str, Form)] = &[
+    ("patterns", Form::Value),
+    ("own", Form::Value),
+    ("images", Form::Value),
+];
 
 const MODEL: &[(&str, Form)] = &[
     ("input", Form::Value),

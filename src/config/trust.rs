@@ -92,6 +92,10 @@ impl FolderFile {
                 let ours = trusted.mask.patterns.iter();
                 list.extend(ours.cloned().map(Value::String));
             }
+            let shows = |images: &Value| images.as_str() != Some("deny");
+            if trusted.mask.denies_images() && mask.get("images").is_some_and(shows) {
+                ignore(mask, "mask.", "images");
+            }
             if let Some(own) = table(mask, "own") {
                 for name in trusted.mask.own.keys() {
                     ignore(own, "mask.own.", name);

@@ -153,6 +153,11 @@ fn faults_of_patterns_are_told_and_a_folder_only_adds() {
             "`[mask]`: the expression of pattern `staff` cannot be read: ",
         ),
         (
+            "patterns =",
+            "images = \"hide\"\npatterns =",
+            "`mask.images`: unknown variant `hide`, expected `send` or `deny`",
+        ),
+        (
             "staff =",
             "Staff =",
             "`[mask]`: `Staff` cannot name a pattern",
@@ -170,8 +175,11 @@ fn faults_of_patterns_are_told_and_a_folder_only_adds() {
     }
     let user = folder.path().join(".config/claw");
     fs::create_dir_all(&user).unwrap();
-    fs::write(user.join("claw.toml"), MASKED.replace("URL", &service.url)).unwrap();
-    let own = "[mask]\npatterns = []\nown = { staff = \"none\", room = \"R[0-9]+\" }\n[providers.lab]\nmask = false";
+    let users = MASKED
+        .replace("URL", &service.url)
+        .replace("[mask]", "[mask]\nimages = \"deny\"");
+    fs::write(user.join("claw.toml"), users).unwrap();
+    let own = "[mask]\nimages = \"send\"\npatterns = []\nown = { staff = \"none\", room = \"R[0-9]+\" }\n[providers.lab]\nmask = false";
     fs::write(folder.path().join("claw.toml"), own).unwrap();
     let asked = format!("{PHONE} E1234 R12");
     let output = claw(folder.path())
@@ -180,7 +188,7 @@ fn faults_of_patterns_are_told_and_a_folder_only_adds() {
         .unwrap();
     let said = err(&output);
     assert!(
-        said.contains("`mask.own.staff`, `providers.lab.mask`: ignored"),
+        said.contains("`mask.images`, `mask.own.staff`, `providers.lab.mask`: ignored"),
         "{said}"
     );
     let text = service.requests()[0].to_string();

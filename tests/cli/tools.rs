@@ -55,6 +55,11 @@ fn show_tells_what_the_policy_says_of_a_tool_and_why() {
             "exec",
             "offered     no: profile `minimal` leaves out group `runtime`\n",
         ),
+        (
+            "[limits]\ndepth = 0",
+            "session_spawn",
+            "offered     no: `limits.depth` of 0 allows no sub-agents\n",
+        ),
     ] {
         let folder = tempdir().unwrap();
         fs::write(folder.path().join("my.toml"), config).unwrap();

@@ -7,14 +7,12 @@ mod measure;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_claw::{agent, provider};
+use bench_claw::{agent, past, provider};
 use bench_common::figures::cpu;
 use bench_common::mock::{self, Mock};
 use bench_common::modes::Agent as _;
 use bench_common::{PROMPT, SYSTEM};
-use bench_floor::Conversation;
-use claw::event::{Event, Status};
-use claw::message::{ContentBlock, StopReason, ToolCall};
+use bench_floor::{Conversation, past_bytes};
 use claw::session::{Append, Barrier, MemoryStore, SessionStore};
 use criterion::{BenchmarkGroup, Criterion};
 use measure::{CpuTime, median, print_figures};
@@ -24,57 +22,6 @@ const BENCH: &str = "round";
 const ROUNDS: [usize; 2] = [2, 22];
 /// Messages that stand before the measured turn.
 const HISTORY: [usize; 4] = [0, 10, 1_000, 10_000];
-
-/// What was said before, four messages at a time: question, call, result, answer.
-fn past(messages: usize) -> Vec<Event> {
-    let text = |text: &str| vec![ContentBlock::text(text)];
-    let assistant = |content, stop| Event::Assistant {
-        content,
-        stop,
-        usage: None,
-        incomplete: false,
-    };
-    let turns = (0..messages / 4).flat_map(|turn| {
-        let id = format!("past_{turn}");
-        let call = ToolCall {
-            id: id.clone(),
-            name: "get_weather".to_owned(),
-            arguments: r#"{"city":"Oslo","days":3,"metric":true}"#.to_owned(),
-        };
-        [
-            Event::UserInput {
-                key: format!("past-{turn}"),
-                content: text("And what is the weather tomorrow?"),
-            },
-            assistant(vec![ContentBlock::ToolCall(call)], StopReason::ToolCalls),
-            Event::Outcome {
-                call: id,
-                status: Status::Ok,
-                content: text("Oslo: 3 days, metric=true"),
-                blob: None,
-                progress: None,
-                spent: None,
-            },
-            assistant(text("It stays mild, with some rain."), StopReason::Stop),
-        ]
-    });
-    turns.collect()
-}
-
-fn past_bytes(messages: usize) -> Vec<u8> {
-    let turns = (0..messages / 4).map(|turn| {
-        format!(
-            concat!(
-                r#",{{"role":"user","content":"And what is the weather tomorrow?"}}"#,
-                r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"past_{turn}","type":"function","function":{{"name":"get_weather","arguments":"{{\"city\":\"Oslo\",\"days\":3,\"metric\":true}}"}}}}]}}"#,
-                r#",{{"role":"tool","content":"Oslo: 3 days, metric=true","tool_call_id":"past_{turn}"}}"#,
-                r#",{{"role":"assistant","content":"It stays mild, with some rain."}}"#
-            ),
-            turn = turn
-        )
-    });
-    turns.collect::<String>().into_bytes()
-}
 
 fn bench_floor(
     group: &mut BenchmarkGroup<'_, CpuTime>,

@@ -1,14 +1,12 @@
 //! The driver: performs what the turn machine commands, and tells it what came of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::{Clock, millis};
@@ -17,7 +15,7 @@ use super::keep::{keep, keep_elided, outputs};
 use super::live::{Lines, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
-use super::pending::{answer, pending_or};
+use super::pending::{Side, answer, pending_or};
 use super::prompt::{form, prompt};
 use super::spawn::Caller;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
@@ -65,7 +63,7 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
     let mut meter = Meter::default();
     let mut work = Work::new(agent, lease, kept, &watch, token, turn.active());
     work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
-    work.ready.extend(first);
+    work.ready = first.into();
     loop {
         let Given { input, mut taken } = work.next().await;
         let input = masked(&agent.secrets, input);
@@ -146,9 +144,9 @@ struct Work<'r> {
     live: bool,
     /// Whether the running request is held to the form, so that only an answer of that form streams.
     held: bool,
-    calls: FuturesUnordered<BoxFuture<'r, Ended>>,
+    calls: Side<'r, Ended>,
     /// What may be stopped, and what each has spent, by the call.
-    running: HashMap<String, Running>,
+    running: BTreeMap<String, Running>,
     /// What the calls may spend together.
     purse: Arc<Purse>,
     /// The question that is open, by its call.
@@ -185,8 +183,8 @@ impl<'r> Work<'r> {
             offer: None,
             live: false,
             held: false,
-            calls: FuturesUnordered::new(),
-            running: HashMap::new(),
+            calls: Side::default(),
+            running: BTreeMap::new(),
             purse: Arc::new(match &agent.nest.purse {
                 Some(purse) => purse.slice(Budget::default()),
                 None => Purse::default(),
@@ -267,7 +265,7 @@ impl<'r> Work<'r> {
                 timeout,
             } => {
                 if let Some(job) = self.job(call, &tool, arguments, timeout) {
-                    self.calls.push(Box::pin(dispatch::reconcile(job)));
+                    self.calls.push(dispatch::reconcile(job));
                 }
             }
             Command::Ask {
@@ -360,7 +358,7 @@ impl<'r> Work<'r> {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| form(agent));
+        let form = constrained.then(|| form(agent, model, turn));
         let request = Request {
             model: &model.name,
             system: &system,
@@ -379,7 +377,7 @@ impl<'r> Work<'r> {
             } else {
                 &[]
             },
-            form,
+            form: form.as_deref(),
         };
         self.request = Some(model.provider.complete(request, sink));
     }
@@ -399,7 +397,7 @@ impl<'r> Work<'r> {
             return self.ready.push_back(not_started.into());
         }
         if let Some(job) = self.job(call, name, arguments, timeout) {
-            self.calls.push(Box::pin(dispatch::run(job)));
+            self.calls.push(dispatch::run(job));
         }
     }
 

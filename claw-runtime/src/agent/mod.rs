@@ -270,6 +270,12 @@ impl Agent {
         hidden
     }
 
+    /// Returns how many images its services were sent as they are, though values are hidden from them.
+    pub fn images(&self) -> usize {
+        let models = self.inner.models.iter();
+        models.map(|it| it.provider.images()).max().unwrap_or(0)
+    }
+
     /// Returns the tools the model is offered: those given, without the ones the policy denies.
     pub fn tools(&self) -> &Toolset {
         &self.inner.tools

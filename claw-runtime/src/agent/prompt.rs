@@ -31,9 +31,13 @@ pub(super) fn prompt<'t>(
     }
 }
 
-/// Returns the form replies are held to, made by the first request that carries it.
-pub(super) fn form(agent: &Inner) -> &str {
-    agent
-        .form
-        .get_or_init(|| fallback::constrained::schema(&agent.tools))
+/// Returns the form a model's replies are held to; unless parts of it were refused, made by the first request that carries
+/// it.
+pub(super) fn form<'t>(agent: &'t Inner, model: &Model, turn: &Turn) -> Cow<'t, str> {
+    let loose = turn.view().loose(model.provider.name(), &model.name);
+    let form = || fallback::constrained::schema(&agent.tools, &loose);
+    match loose.is_empty() {
+        true => Cow::Borrowed(agent.form.get_or_init(form)),
+        false => Cow::Owned(form()),
+    }
 }

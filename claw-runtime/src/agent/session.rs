@@ -28,8 +28,9 @@ pub struct Session {
     id: String,
     /// `None` where the session was given up: while it is parked, and when it was lost to another owner.
     lease: Option<Lease>,
-    /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew.
-    view: Option<View>,
+    /// `None` while a turn has it, and when a turn was dropped or could not be written: then it is folded anew. Boxed: a
+    /// session is small while its turn runs.
+    view: Option<Box<View>>,
     events: u64,
     /// The events of a turn that was interrupted or parked.
     unfinished: Vec<Stored>,
@@ -106,7 +107,9 @@ impl Session {
         }
         self.events = events.len() as u64;
         self.kept = Kept::default();
-        self.view = Some(events.iter().map(|stored| &stored.event).collect());
+        self.view = Some(Box::new(
+            events.iter().map(|stored| &stored.event).collect(),
+        ));
         let ended =
             |stored: &Stored| matches!(stored.event, Event::TurnEnd { .. } | Event::Undone { .. });
         let begin = events.iter().rposition(ended).map_or(0, |at| at + 1);
@@ -287,9 +290,13 @@ impl Session {
         if self.unfinished.is_empty() {
             return Ok(());
         }
-        Err(AgentError::Unfinished {
+        Err(self.in_the_way())
+    }
+
+    fn in_the_way(&self) -> AgentError {
+        AgentError::Unfinished {
             session: self.id.clone(),
-        })
+        }
     }
 
     async fn waiting(&self) -> Result<Before, AgentError> {
@@ -311,17 +318,12 @@ impl Session {
         let _running = Running(&canceller);
 
         let agent = self.agent.clone();
-        let (Some(lease), Some(view)) = (self.lease.clone(), self.view.take()) else {
-            return Err(AgentError::Unfinished {
-                session: self.id.clone(),
-            });
+        let (Some(lease), Some(view)) = (self.lease.clone(), &self.view) else {
+            return Err(self.in_the_way());
         };
-        keep::keep_context(&agent, &lease, &view).await?;
-        let setup = agent.setup(&view, &lease, self.events);
-        let unfinished = std::mem::take(&mut self.unfinished);
-        let mut turn = match unfinished.is_empty() {
-            true => Turn::new(setup, view),
-            false => Turn::resume(setup, view, &unfinished),
+        keep::keep_context(&agent, &lease, view).await?;
+        let Some(mut turn) = self.begin(&lease) else {
+            return Err(self.in_the_way());
         };
         let drive = Drive {
             agent: &agent.inner,
@@ -338,9 +340,21 @@ impl Session {
             // The store alone knows what it kept, and whose the session is.
             EndReason::StoreFailed { .. } => self.lease = None,
             EndReason::Parked { .. } => self.give_up().await?,
-            _ => self.view = Some(turn.into_view()),
+            _ => self.view = Some(Box::new(turn.into_view())),
         }
         Ok(outcome)
+    }
+
+    /// Returns the turn that begins or goes on, with the view in it. Apart from what waits for it: what a future once held
+    /// has its room there to the end.
+    fn begin(&mut self, lease: &Lease) -> Option<Turn> {
+        let view = *self.view.take()?;
+        let setup = self.agent.setup(&view, lease, self.events);
+        let unfinished = std::mem::take(&mut self.unfinished);
+        Some(match unfinished.is_empty() {
+            true => Turn::new(setup, view),
+            false => Turn::resume(setup, view, &unfinished),
+        })
     }
 
     /// Returns a handle that cancels the running turn from another task or a signal handler.
@@ -350,13 +364,13 @@ impl Session {
 
     /// Returns the conversation as the model sees it; empty where there is no [`view`](Session::view).
     pub fn messages(&self) -> &[Message] {
-        self.view.as_ref().map_or(&[], |view| view.messages())
+        self.view.as_deref().map_or(&[], View::messages)
     }
 
     /// Returns the session as folded from its journal; `None` after a turn was dropped, parked or could not be written,
     /// until the next one.
     pub fn view(&self) -> Option<&View> {
-        self.view.as_ref()
+        self.view.as_deref()
     }
 }
 

@@ -4,12 +4,13 @@
 //! else. What a server promises it may still not keep, so a reply is read as any other text and its arguments are validated.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
-
-use super::{Answering, Fault, FaultCode, Found, FoundCall, find, no_answer, render};
+pub(crate) use super::formed::answer_of;
+pub use super::formed::{is_begun, read};
+use super::render;
 use crate::dialect::Dialect;
-use crate::message::{Message, StopReason};
+use crate::message::Message;
 use crate::registry::Toolset;
 use crate::schema::json::Json;
 use crate::schema::reader;
@@ -27,20 +28,24 @@ type Members = Vec<(Cow<'static, str>, Json<'static>)>;
 /// Returns the schema of a reply as JSON text: `{"name": …, "arguments": …}` for each tool, or `{"answer": …}`.
 ///
 /// The schemas of arguments are closed and bounded, their properties in the order they were declared in. The keywords are
-/// those that grammars of local servers take.
-pub fn schema(tools: &Toolset) -> String {
+/// those that grammars of local servers take. The arguments of the tools named in `loose` may be any object, as may those
+/// of a tool whose schema cannot be read.
+pub fn schema(tools: &Toolset, loose: &BTreeSet<&str>) -> String {
     let dialect = Dialect::named("llamacpp").unwrap_or(Dialect::CANONICAL);
     let offer = tools.offer(dialect);
     let mut shared = Members::new();
     let mut branches = Vec::new();
     for offered in offer.iter() {
         let name = offered.tool.name();
-        let Ok(read) = reader::read(&offered.lowered.schema) else {
-            continue;
+        let arguments = match reader::read(&offered.lowered.schema) {
+            Ok(read) if !loose.contains(name) => {
+                let mut arguments = read.json.into_owned();
+                share(&mut arguments, name, &mut shared);
+                bound(&mut arguments);
+                arguments
+            }
+            _ => any_object(),
         };
-        let mut arguments = read.json.into_owned();
-        share(&mut arguments, name, &mut shared);
-        bound(&mut arguments);
         let fixed = Json::Object(vec![member("const", text(name))]);
         let mut branch = object([("name", fixed), ("arguments", arguments)]);
         // No grammar reads it; who ranks the branches does.
@@ -84,98 +89,19 @@ pub fn messages(messages: &[Message]) -> Vec<Message> {
     render::messages(messages, render::Said::Formed)
 }
 
-/// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
-/// says nothing shows nothing, and counts as if it were.
-pub fn is_begun(reply: &str, stop: &StopReason) -> bool {
-    let reply = reply.trim();
-    match serde_json::from_str::<Map<String, Value>>(reply) {
-        Ok(object) => {
-            return object.contains_key("answer")
-                || object.contains_key("name") && object.contains_key("arguments");
-        }
-        // What goes on behind an object is not in the form.
-        Err(error) if *stop != StopReason::Length && !error.is_eof() => return false,
-        Err(_) => {}
-    }
-    let Some(members) = reply.strip_prefix('{') else {
-        return reply.is_empty();
-    };
-    let members = members.trim_start();
-    let begins = |key: &str| members.starts_with(key) || key.starts_with(members);
-    begins("\"name\"") || begins("\"answer\"")
-}
-
-/// Reads a reply that was asked for in this form; one that is [not in it](is_begun) is read as any other. A call that was
-/// cut is a fault, and nothing in it is run; of an answer that was cut, what was written counts.
-pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
-    let object = serde_json::from_str::<Map<String, Value>>(reply.trim());
-    let Ok(mut object) = object else {
-        if *stop == StopReason::Length
-            && let Some(text) = answer_of(reply)
-        {
-            return Found {
-                text,
-                ..Found::default()
-            };
-        }
-        if is_begun(reply, stop) && !reply.trim().is_empty() {
-            return faulty(cut());
-        }
-        return find(reply, stop, tools);
-    };
-    match (
-        object.remove("answer"),
-        object.remove("name"),
-        object.remove("arguments"),
-    ) {
-        (Some(Value::String(text)), None, None) if text.trim().is_empty() => {
-            faulty(no_answer(false, false, stop))
-        }
-        (Some(Value::String(text)), None, None) => Found {
-            text,
-            ..Found::default()
-        },
-        (None, Some(Value::String(name)), Some(arguments)) if tools.get(&name).is_some() => Found {
-            calls: vec![FoundCall {
-                name,
-                arguments: arguments.to_string(),
-            }],
-            ..Found::default()
-        },
-        // A name that no tool has: told as in any other call.
-        (None, Some(Value::String(_)), Some(_)) => {
-            find(&format!("<tool_call>{reply}</tool_call>"), stop, tools)
-        }
-        _ => find(reply, stop, tools),
-    }
-}
-
-/// Returns what a reply has of an answer in the form, whole or cut; `None` when it is none, or nothing is said yet.
-pub(crate) fn answer_of(reply: &str) -> Option<String> {
-    let text = Answering::default().push(reply);
-    Some(text).filter(|text| !text.trim().is_empty())
-}
-
-fn faulty(fault: Fault) -> Found {
-    Found {
-        faults: vec![fault],
-        ..Found::default()
-    }
-}
-
-fn cut() -> Fault {
-    Fault {
-        code: FaultCode::Truncated,
-        message: "The reply ends before its JSON object does, so nothing of it counts. Send it again whole, and shorter."
-            .to_owned(),
-    }
-}
-
 /// Returns the first paragraph of a description, bounded.
 fn about(description: &str) -> &str {
     let first = description.trim().split("\n\n").next().unwrap_or_default();
     let end = first.char_indices().nth(ABOUT_CHARS);
     &first[..end.map_or(first.len(), |(at, _)| at)]
+}
+
+/// Returns the schema of an object that may hold anything, said so that no converter takes it for an empty one.
+fn any_object() -> Json<'static> {
+    Json::Object(vec![
+        member("type", text("object")),
+        member("additionalProperties", Json::Bool(true)),
+    ])
 }
 
 fn text(text: &str) -> Json<'static> {
@@ -277,10 +203,10 @@ fn walk(schema: &mut Json<'static>, visit: &mut impl FnMut(&mut Members)) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::fallback) mod tests {
     use std::sync::Arc;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::message::{ContentBlock, Role, ToolCall, text_of};
@@ -297,7 +223,7 @@ mod tests {
         .expect("two names")
     }
 
-    fn some_tools() -> Toolset {
+    pub(in crate::fallback) fn some_tools() -> Toolset {
         tools(&[
             (
                 "add",
@@ -323,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_one_closed_and_bounded_call_or_an_answer() {
-        let text = schema(&some_tools());
+        let text = schema(&some_tools(), &BTreeSet::new());
         let name =
             r#"{"oneOf":[{"type":"object","properties":{"name":{"const":"add"},"arguments":{"#;
         assert!(text.starts_with(name), "the name comes first: {text}");
@@ -352,7 +278,8 @@ mod tests {
 
     #[test]
     fn what_schemas_share_is_found_from_the_whole() {
-        let schema: Value = serde_json::from_str(&schema(&some_tools())).expect("JSON");
+        let schema: Value =
+            serde_json::from_str(&schema(&some_tools(), &BTreeSet::new())).expect("JSON");
         let tree = &schema["$defs"]["note.Tree"];
         let below = &tree["properties"]["below"];
         assert_eq!(below["items"]["$ref"], "#/$defs/note.Tree");
@@ -360,63 +287,6 @@ mod tests {
         let at = &schema["oneOf"][1]["properties"]["arguments"];
         assert_eq!(at["properties"]["tree"]["$ref"], "#/$defs/note.Tree");
         assert_eq!(at["$defs"], Value::Null);
-    }
-
-    #[test]
-    fn both_forms_are_read_and_anything_else_as_ever() {
-        let tools = some_tools();
-        let read = |reply: &str| read(reply, &StopReason::Stop, &tools);
-        let answer = read(" {\"answer\": \"Hi {\\\"name\\\": 1}\"}\n");
-        assert_eq!((&*answer.text, answer.calls.len()), ("Hi {\"name\": 1}", 0));
-        let call = read(r#"{"name": "add", "arguments": {"a": 1}}"#);
-        assert_eq!(call.calls[0].name, "add");
-        assert_eq!(call.calls[0].arguments, r#"{"a":1}"#);
-        let call = read(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#);
-        assert_eq!(call.calls.len(), 1);
-        assert_eq!(read("Plain words.").text, "Plain words.");
-        for (faulty, code) in [
-            (r#"{"answer": " "}"#, FaultCode::NoAnswer),
-            (
-                r#"{"name": "gone", "arguments": {}}"#,
-                FaultCode::UnknownTool,
-            ),
-            ("", FaultCode::NoAnswer),
-            (r#"{"answer": "It is"#, FaultCode::Truncated),
-        ] {
-            let found = read(faulty);
-            assert!(found.calls.is_empty(), "{faulty}: {found:?}");
-            let codes: Vec<_> = found.faults.iter().map(|fault| fault.code).collect();
-            assert_eq!(codes, [code], "{faulty}");
-        }
-    }
-
-    #[test]
-    fn what_a_server_cannot_have_held_is_told_from_what_was_cut() {
-        let stop = |reply| is_begun(reply, &StopReason::Stop);
-        let length = |reply| is_begun(reply, &StopReason::Length);
-        for held in [
-            "",
-            " {",
-            r#"{ "na"#,
-            r#"{"answer": "a"#,
-            r#"{"name": "add", "arguments": {"a": 1"#,
-            r#"{"answer": "a"} "#,
-        ] {
-            assert!(stop(held) && length(held), "{held}");
-        }
-        assert!(length(r#"{"name": "add", "arguments": {"a": -"#));
-        for free in [
-            "Sure!",
-            "<tool_call>",
-            "```json",
-            "[1]",
-            r#"{"city": "Oslo"}"#,
-            r#"{"name": "add"}"#,
-            r#"{"city": "Os"#,
-        ] {
-            assert!(!stop(free) && !length(free), "{free}");
-        }
-        assert!(!stop(r#"{"answer": "a"} That is all."#));
     }
 
     #[test]
@@ -454,38 +324,5 @@ mod tests {
         assert!(prompt.contains("add(") && prompt.contains("note("));
         assert!(!prompt.contains("tool_call>"));
         assert_eq!(system("Be kind.", &Toolset::default()), "Be kind.");
-    }
-
-    #[test]
-    fn of_an_answer_that_was_cut_counts_what_was_written() {
-        let tools = some_tools();
-        let read = |reply: &str| read(reply, &StopReason::Length, &tools);
-        for (reply, text) in [
-            (r#"{"answer": "It is"#, "It is"),
-            (r#" {"answer" :"It \"is\"\"#, "It \"is\""),
-            (r#"{"answer": "So \u00e9\ud83d\ude0"#, "So é"),
-            (r#"{"answer": "All.""#, "All."),
-        ] {
-            let found = read(reply);
-            assert_eq!((&*found.text, found.faults.len()), (text, 0), "{reply}");
-        }
-        for reply in [
-            r#"{"answer": ""#,
-            r#"{"answer": " "#,
-            r#"{"answer"#,
-            r#"{"answer": 1"#,
-        ] {
-            assert_eq!(read(reply).faults[0].code, FaultCode::Truncated, "{reply}");
-        }
-    }
-
-    #[test]
-    fn a_form_that_was_cut_never_runs() {
-        let whole = r#"{"name": "add", "arguments": {"a": 12}}"#;
-        for cut in 1..whole.len() {
-            let found = read(&whole[..cut], &StopReason::Length, &some_tools());
-            assert!(found.calls.is_empty(), "{cut}");
-            assert_eq!(found.faults[0].code, FaultCode::Truncated, "{cut}");
-        }
     }
 }

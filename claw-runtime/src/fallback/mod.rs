@@ -9,8 +9,11 @@
 //! round; what is wrongly run may do harm.
 
 mod answering;
+mod blame;
 pub mod constrained;
+mod effort;
 mod fault;
+mod formed;
 mod marker;
 mod payload;
 mod python;
@@ -29,6 +32,9 @@ mod tests;
 use crate::message::{Message, StopReason};
 use crate::registry::Toolset;
 pub use answering::Answering;
+pub(crate) use blame::blamed;
+#[cfg(feature = "local")]
+pub(crate) use render::{Results, results};
 
 /// Texts that end a reply: a model must not invent a tool's answer.
 pub const STOP: &[&str] = &["<tool_response>"];

@@ -1,5 +1,6 @@
 //! Calls behind a marker: JSON values, or Python calls, up to an end marker.
 
+use super::effort::looked;
 use super::fault;
 use super::marker::{self, Kind, Mark, mark};
 use super::python;
@@ -138,6 +139,7 @@ impl Scan<'_> {
         let mut in_string = false;
         let mut escaped = false;
         for (at, byte) in self.text.bytes().enumerate().skip(start) {
+            looked(1);
             match byte {
                 _ if escaped => escaped = false,
                 b'\\' => escaped = true,
@@ -172,10 +174,13 @@ impl Scan<'_> {
         // Text, unless it stands before the end of this very tag, or might be the rest of a string that a stray
         // quotation mark ended.
         let line = rest.lines().next().unwrap_or_default();
+        looked(line.len());
         (self.text[end..next].contains('\n') || !line.contains(['"', '{', '}', '[', ']']))
             && !tag.is_some_and(|tag| {
                 let tag = format!("{tag}>");
-                rest.find(&tag).is_some_and(|at| rest[..at].ends_with("</"))
+                let at = rest.find(&tag);
+                looked(at.unwrap_or(rest.len()));
+                at.is_some_and(|at| rest[..at].ends_with("</"))
             })
     }
 
@@ -203,7 +208,9 @@ impl Scan<'_> {
 
     /// Returns where the text goes on behind blanks.
     pub(super) fn blanks(&self, at: usize) -> usize {
-        self.text.len() - self.text[at..].trim_start_matches(is_blank).len()
+        let end = self.text.len() - self.text[at..].trim_start_matches(is_blank).len();
+        looked(end - at);
+        end
     }
 
     /// Reads an object that was escaped once too often; always `true`.
@@ -216,6 +223,7 @@ impl Scan<'_> {
         let Some(end) = end else {
             return self.broken(start, at, why, None);
         };
+        looked(end - at);
         let slice = self.text[at..end].trim();
         let inner: Option<String> = serde_json::from_str(&format!("\"{slice}\"")).ok();
         let json = inner.as_deref().and_then(|inner| {

@@ -1,5 +1,6 @@
 //! Calls in ReAct lines: `Action:` and `Action Input:`.
 
+use super::effort::looked;
 use super::marker;
 use super::repair::{self, Json, Style};
 use super::scan::Scan;
@@ -41,6 +42,7 @@ impl Scan<'_> {
         let line_end = self.text[at..]
             .find('\n')
             .map_or(self.text.len(), |length| at + length);
+        looked(line_end - at);
         let line = self.text[at..line_end].trim();
         if matches!(line, "None" | "none" | "N/A") {
             self.flush(start);
@@ -97,6 +99,7 @@ impl Scan<'_> {
             return rest.starts_with('{') && self.payload(start, at, None) && self.acted();
         };
         let line = rest.lines().next().unwrap_or_default().trim();
+        looked(line.len());
         let tool = self.tools.resolve(name);
         let read = if rest.starts_with(['{', '[', '"']) {
             match repair::read(self.text, at, Style::Loose) {

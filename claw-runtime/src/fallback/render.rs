@@ -146,14 +146,47 @@ fn call_text(call: &ToolCall, said: Said) -> String {
     }
 }
 
-fn result_blocks(result: &ToolResult) -> Vec<ContentBlock> {
-    let error = if result.is_error {
-        " error=\"true\""
-    } else {
-        ""
+/// How a result begins, how the beginning of a failed one ends, and how any ends.
+const RESULT: &str = "<tool_response name=\"";
+const FAILED: &str = " error=\"true\"";
+const RESULT_END: &str = "</tool_response>";
+
+/// A message that begins with results of calls, as [`messages`] writes it.
+#[cfg(feature = "local")]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Results<'a> {
+    /// What each tool said, without the tags around it.
+    pub(crate) texts: Vec<&'a str>,
+    /// Whether a call failed.
+    pub(crate) failed: bool,
+    /// What the user said after them.
+    pub(crate) rest: &'a str,
+}
+
+/// Reads the results a message begins with; `None` where it begins with none. What a tool says has no such tags in it, as
+/// [`neutral`] writes it.
+#[cfg(feature = "local")]
+pub(crate) fn results(message: &str) -> Option<Results<'_>> {
+    let mut read = Results {
+        texts: Vec::new(),
+        failed: false,
+        rest: message,
     };
+    while let Some(after) = read.rest.trim_start().strip_prefix(RESULT) {
+        let (head, after) = after.split_once('>')?;
+        let (text, after) = after.split_once(RESULT_END)?;
+        read.failed |= head.ends_with(FAILED);
+        read.texts.push(text.trim());
+        read.rest = after;
+    }
+    read.rest = read.rest.trim_start();
+    (!read.texts.is_empty()).then_some(read)
+}
+
+fn result_blocks(result: &ToolResult) -> Vec<ContentBlock> {
+    let error = if result.is_error { FAILED } else { "" };
     let mut text = format!(
-        "<tool_response name=\"{}\" id=\"{}\"{error}>",
+        "{RESULT}{}\" id=\"{}\"{error}>",
         attribute(&result.name),
         attribute(&result.call_id)
     );
@@ -171,7 +204,7 @@ fn result_blocks(result: &ToolResult) -> Vec<ContentBlock> {
             _ => {}
         }
     }
-    text.push_str("</tool_response>");
+    text.push_str(RESULT_END);
     out.push(ContentBlock::text(text));
     out
 }

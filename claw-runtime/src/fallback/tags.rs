@@ -2,6 +2,7 @@
 //!
 //! None of it is XML: what stands between the tags is literal.
 
+use super::effort::looked;
 use super::marker::{self, Kind, Mark, mark};
 use super::repair::{self, Json, Style, is_blank};
 use super::resolve::{Written, schema_of};
@@ -95,6 +96,7 @@ impl Scan<'_> {
         let mut at = from;
         while let Some(next) = self.text[at..].find('<') {
             at += next;
+            looked(next + 1);
             let Some(tag) = mark(self.text, at) else {
                 at += 1;
                 continue;

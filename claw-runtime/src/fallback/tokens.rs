@@ -1,5 +1,6 @@
 //! Calls marked by a model family's own tokens: Mistral, DeepSeek, Kimi, Llama, Harmony and others.
 
+use super::effort::looked;
 use super::marker::{Kind, Mark, mark};
 use super::scan::Scan;
 
@@ -165,6 +166,7 @@ impl Scan<'_> {
         let mut at = from;
         while let Some(next) = self.text[at..].find('<') {
             at += next;
+            looked(next + 1);
             if at - from > limit {
                 return None;
             }

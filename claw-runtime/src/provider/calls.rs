@@ -3,7 +3,7 @@
 //! Services tell calls apart by index, by id, by position or not at all, repeat ids and names in every piece, or use one
 //! index for all. In that order: a known index, a known id, a new id, the call that is open.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::ToolCall;
 
@@ -52,8 +52,9 @@ pub(crate) struct Taken {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Vec<Slot>,
-    by_index: HashMap<u64, usize>,
-    by_id: HashMap<String, usize>,
+    // Trees: a reply has few calls, and to make a hash table takes as long as all else here.
+    by_index: BTreeMap<u64, usize>,
+    by_id: BTreeMap<String, usize>,
     open: Option<usize>,
 }
 
@@ -115,6 +116,8 @@ impl Calls {
         let by_id = self.by_id.get(piece.id).copied();
         if let Some(index) = piece.index {
             return match self.by_index.get(&index) {
+                // One index for all, and pieces of several calls by turns.
+                Some(&slot) if self.is_elsewhere(slot, by_id, piece.id) => by_id,
                 Some(&slot) => (!self.slots[slot].is_left_by(piece)).then_some(slot),
                 // A counter that runs with the pieces, not with the calls.
                 None => by_id
@@ -131,6 +134,13 @@ impl Calls {
         }
         self.open
             .filter(|&slot| !self.slots[slot].is_left_by(piece))
+    }
+
+    /// Tells whether a piece with the index of `slot` belongs to the open call that has its id.
+    fn is_elsewhere(&self, slot: usize, by_id: Option<usize>, id: &str) -> bool {
+        let own = &self.slots[slot].id;
+        let is_open = |slot: usize| !self.slots[slot].extent.is_closed();
+        !own.is_empty() && own != id && by_id.is_some_and(is_open)
     }
 
     /// Returns how many calls there are.
@@ -151,8 +161,8 @@ impl Calls {
     ///
     /// `at_limit` says that the model was stopped: then a last call without arguments may have been about to get some.
     pub(crate) fn finish(self, at_limit: bool) -> Option<Vec<Option<Outcome>>> {
-        let mut used: HashSet<String> = HashSet::new();
-        let taken: HashSet<String> = self.by_id.into_keys().collect();
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        let taken = self.by_id;
         let mut outcomes = Vec::with_capacity(self.slots.len());
         let last = self.slots.len().wrapping_sub(1);
         for (at, slot) in self.slots.into_iter().enumerate() {
@@ -164,11 +174,13 @@ impl Calls {
                 continue;
             }
             let id = if slot.id.is_empty() || used.contains(&slot.id) {
-                fresh_id(at, &slot, |id| used.contains(id) || taken.contains(id))
+                fresh_id(at, &slot, |id| used.contains(id) || taken.contains_key(id))
             } else {
                 slot.id
             };
-            used.insert(id.clone());
+            if at < last {
+                used.insert(id.clone());
+            }
             let blank = matches!(slot.arguments.trim(), "" | "null");
             let cut = slot.extent.is_open() || (at_limit && at == last && blank);
             let call = ToolCall {
@@ -201,9 +213,10 @@ impl Slot {
         if self.extent.is_closed() {
             other_id || (piece.id.is_empty() && !piece.name.is_empty() && brings_arguments)
         } else {
-            // Two calls without arguments; a new id alone may be a service that makes one up for each piece.
+            // Two calls without arguments, or of two tools; a new id alone may be a service that makes one up for each
+            // piece.
             other_id
-                && self.arguments.trim().is_empty()
+                && (self.arguments.trim().is_empty() || self.name != piece.name)
                 && !self.name.is_empty()
                 && !piece.name.is_empty()
         }
@@ -276,6 +289,8 @@ impl Extent {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn piece<'a>(
@@ -320,6 +335,20 @@ mod tests {
                 format!("{id} {} {}{mark}", call.name, call.arguments)
             })
             .collect()
+    }
+
+    #[test]
+    fn calls_of_one_index_are_told_apart_by_turns() {
+        let pieces = [
+            piece(0, "a", "f", "{\"x\":"),
+            piece(0, "b", "g", "{\"y\":"),
+            piece(0, "a", "", "1}"),
+            piece(0, "b", "", "2}"),
+        ];
+        assert_eq!(calls(&pieces), ["a f {\"x\":1}", "b g {\"y\":2}"]);
+        // An id that is made up for each piece, the name said again with it.
+        let pieces = [piece(0, "a", "f", "{\"x\":"), piece(0, "b", "f", "1}")];
+        assert_eq!(calls(&pieces), ["a f {\"x\":1}"]);
     }
 
     #[test]

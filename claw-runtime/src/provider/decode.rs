@@ -302,6 +302,14 @@ impl Decoder {
         if event.is_error && self.draft.complain(data, true) {
             return true;
         }
+        if event.is_error && !is_document(data) {
+            let complaint = Complaint {
+                message: data.to_owned(),
+                ..Complaint::default()
+            };
+            self.draft.fail(complaint.into_error(self.draft.status));
+            return true;
+        }
         self.document(data, false, sink) || self.several(event, sink)
     }
 
@@ -319,7 +327,8 @@ impl Decoder {
     /// Takes one document; returns `false` when it is none.
     fn document(&mut self, json: &str, whole: bool, sink: &mut dyn DeltaSink) -> bool {
         // Half a character is legal JSON and no Rust string; only an escape can be one.
-        if self.joiner.is_waiting() || json.contains("\\ud") || json.contains("\\uD") {
+        let may_hold = || json.contains("\\u") && (json.contains("\\ud") || json.contains("\\uD"));
+        if self.joiner.is_waiting() || may_hold() {
             let mended = self.joiner.mend(json);
             return self.format.document(&mended, whole, &mut self.draft, sink);
         }

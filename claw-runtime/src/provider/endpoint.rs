@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, RequestBuilder, Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
 use rustls::pki_types::TrustAnchor;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
-use super::http::{self, Timeouts};
+use super::http::{self, Pool, Timeouts};
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
 use super::{wait, wrong_address};
 use crate::secret::{Secrets, is_secret_name};
@@ -143,7 +143,7 @@ pub(crate) struct Endpoint {
     pub(crate) timeouts: Timeouts,
     /// Trusted besides the public ones.
     authorities: Vec<TrustAnchor<'static>>,
-    client: OnceLock<Client>,
+    pool: OnceLock<Pool>,
     /// What no error may show, collected when the first one comes.
     unsaid: OnceLock<Secrets>,
 }
@@ -171,7 +171,7 @@ impl Endpoint {
             rules: Vec::new(),
             timeouts: Timeouts::default(),
             authorities: Vec::new(),
-            client: OnceLock::new(),
+            pool: OnceLock::new(),
             unsaid: OnceLock::new(),
         })
     }
@@ -284,7 +284,7 @@ impl Endpoint {
         } else {
             "application/json"
         };
-        let post = self.client()?.post(url);
+        let post = self.pool()?.post(url);
         let post = post
             .headers(self.headers.clone())
             .header(CONTENT_TYPE, "application/json")
@@ -301,7 +301,7 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         sink: &mut dyn DeltaSink,
     ) -> Result<Reply, ProviderError> {
-        let response = http::send(post, &self.base, &self.timeouts).await?;
+        let response = self.pool()?.send(post, &self.base, &self.timeouts).await?;
         let mut decoder = decoder(head(&response));
         let read = http::read(response, started, &self.timeouts, |bytes| {
             decoder.feed(bytes, sink)
@@ -321,9 +321,8 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
-        let post = self.client().map(|client| {
-            client
-                .post(url)
+        let post = self.pool().map(|pool| {
+            pool.post(url)
                 .header(CONTENT_TYPE, "application/json")
                 .body(body.to_string())
         });
@@ -339,7 +338,7 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
-        let get = self.client().map(|client| client.get(url));
+        let get = self.pool().map(|pool| pool.get(url));
         let found = self.document(get, what, decoder, read).await;
         found.map_err(|error| self.scrub(error))
     }
@@ -354,7 +353,8 @@ impl Endpoint {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
         let request = request?.headers(self.headers.clone());
-        let response = http::send(request, &self.base, &self.timeouts).await?;
+        let pool = self.pool()?;
+        let response = pool.send(request, &self.base, &self.timeouts).await?;
         let head = head(&response);
         let mut body = Vec::new();
         http::read(response, started, &self.timeouts, |bytes| {
@@ -398,12 +398,12 @@ impl Endpoint {
         })
     }
 
-    fn client(&self) -> Result<&Client, ProviderError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
+    fn pool(&self) -> Result<&Pool, ProviderError> {
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool);
         }
-        let client = http::client(&self.base, &self.authorities, &self.timeouts)?;
-        Ok(self.client.get_or_init(|| client))
+        let pool = Pool::new(&self.base, &self.authorities, &self.timeouts)?;
+        Ok(self.pool.get_or_init(|| pool))
     }
 
     /// Adds key, password and what is named like a secret to `known`.

@@ -187,9 +187,10 @@ fn is_said(error: &&Value) -> bool {
     match error {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        Value::Bool(true) | Value::Number(_) => true,
+        Value::Object(fields) => fields.values().any(|field| is_said(&field)),
+        Value::Array(list) => list.iter().any(|item| is_said(&item)),
+        Value::Number(code) => code.as_f64() != Some(0.0),
+        Value::Bool(true) => true,
     }
 }
 

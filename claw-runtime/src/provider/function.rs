@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::DeltaSink;
 use super::calls::{Arguments, CallPiece};
 use super::draft::Draft;
-use super::lenient::{number, text};
+use super::lenient::{number, text, written};
 
 /// A call, or a piece of one.
 #[derive(Deserialize)]
@@ -16,7 +16,22 @@ pub(super) struct Call<'a> {
     #[serde(borrow, default)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) function: Option<Function<'a>>,
+    function: Option<Function<'a>>,
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> Call<'a> {
+    /// Returns the function; some servers write what it has beside the id.
+    pub(super) fn function(self) -> Option<Function<'a>> {
+        let beside = Function {
+            name: self.name,
+            arguments: self.arguments,
+        };
+        self.function.or(beside.name.is_some().then_some(beside))
+    }
 }
 
 #[derive(Deserialize)]
@@ -53,7 +68,7 @@ pub(super) fn take_all(
             // Calls that nothing tells apart are told apart by their place.
             (whole || (several && id.is_empty())).then_some(at as u64)
         });
-        take(index, &id, call.function, texts, draft, sink);
+        take(index, &id, call.function(), texts, draft, sink);
     }
 }
 
@@ -67,7 +82,7 @@ pub(super) fn take(
     sink: &mut dyn DeltaSink,
 ) {
     let (name, arguments) = function.map_or((None, None), |it| (it.name, it.arguments));
-    let (name, said) = (text(name), text(arguments));
+    let (name, said) = (text(name), written(arguments));
     let arguments = match arguments {
         Some(raw) if raw.get().starts_with(['{', '[']) => Arguments::Whole(raw.get()),
         _ if texts == Texts::Whole => Arguments::Whole(&said),

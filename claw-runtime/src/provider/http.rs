@@ -1,11 +1,16 @@
 //! HTTP as every provider uses it: one pooled client, TLS made when first needed, two timers for an answer.
 
 use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, Response, Url};
 use rustls::pki_types::TrustAnchor;
 use tokio::time::{Instant, timeout, timeout_at};
+use tower_layer::Layer;
+use tower_service::Service;
 
 use super::failure::bounded;
 use super::{FailureClass, Progress, ProviderError, wrong_address};
@@ -39,12 +44,150 @@ const DRAIN: Duration = Duration::from_millis(20);
 /// How much of it is read, in bytes; a service that sends more than that has not finished.
 const MOST_DRAINED: usize = 64 << 10;
 
-/// Returns a client for `base`, which trusts these authorities besides the public ones: redirects off, HTTP/1.1, connections
-/// kept for five minutes.
-pub(crate) fn client(
+/// The connections to one service.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    client: Client,
+    /// How many were begun.
+    begun: Begun,
+}
+
+impl Pool {
+    /// Returns a pool for `base`, which trusts these authorities besides the public ones.
+    pub(crate) fn new(
+        base: &Url,
+        authorities: &[TrustAnchor<'static>],
+        timeouts: &Timeouts,
+    ) -> Result<Self, ProviderError> {
+        let begun = Begun::default();
+        let client = client(base, authorities, timeouts, begun.clone())?;
+        Ok(Self { client, begun })
+    }
+
+    pub(crate) fn get(&self, url: Url) -> RequestBuilder {
+        self.client.get(url)
+    }
+
+    pub(crate) fn post(&self, url: Url) -> RequestBuilder {
+        self.client.post(url)
+    }
+
+    /// Sends `request` and waits for the head of the answer.
+    pub(crate) async fn send(
+        &self,
+        request: RequestBuilder,
+        base: &Url,
+        timeouts: &Timeouts,
+    ) -> Result<Response, ProviderError> {
+        match timeout(timeouts.first_content, self.sent(request)).await {
+            Ok(Ok(response)) => match wrong_address::redirection(&response) {
+                Some(error) => Err(error),
+                None => Ok(response),
+            },
+            Ok(Err(error)) => {
+                let advice = wrong_address::advice(&error, base);
+                let mut failure = network(error, "no answer");
+                if let Some(advice) = advice {
+                    failure.message.push_str("; ");
+                    failure.message.push_str(advice);
+                }
+                Err(failure)
+            }
+            Err(_) => Err(stalled(timeouts.first_content)),
+        }
+    }
+
+    /// Sends a request, and again where the connection was one that had been idle and was closed as the request went out:
+    /// servers do that without a word, and have not begun to answer. Each such connection is gone then, so this ends.
+    async fn sent(&self, mut request: RequestBuilder) -> Result<Response, reqwest::Error> {
+        loop {
+            let (again, begun) = (request.try_clone(), self.begun.count());
+            match (request.send().await, again) {
+                // Where another request has begun a connection meanwhile, it is not known whose failed.
+                (Err(error), Some(again)) if is_closed(&error) && self.begun.count() == begun => {
+                    tracing::debug!("an idle connection was closed; sent again");
+                    request = again;
+                }
+                (sent, _) => return sent,
+            }
+        }
+    }
+}
+
+/// Tells whether a connection was closed before an answer came.
+fn is_closed(error: &reqwest::Error) -> bool {
+    use std::io::ErrorKind;
+    if error.is_timeout() || error.is_connect() {
+        return false;
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref::<std::io::Error>() {
+            return matches!(
+                cause.kind(),
+                ErrorKind::ConnectionReset
+                    | ErrorKind::ConnectionAborted
+                    | ErrorKind::BrokenPipe
+                    | ErrorKind::NotConnected
+                    | ErrorKind::UnexpectedEof
+            );
+        }
+        // The words of hyper, whose type says no more to who does not depend on it.
+        if cause.to_string() == "connection closed before message completed" {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// Counts connections as they are begun: a request that begins none goes over one that was idle.
+#[derive(Clone, Debug, Default)]
+struct Begun(Arc<AtomicUsize>);
+
+impl Begun {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl<S> Layer<S> for Begun {
+    type Service = Connecting<S>;
+
+    fn layer(&self, connect: S) -> Connecting<S> {
+        let begun = self.clone();
+        Connecting { connect, begun }
+    }
+}
+
+/// What makes connections, counted.
+#[derive(Clone, Debug)]
+struct Connecting<S> {
+    connect: S,
+    begun: Begun,
+}
+
+impl<S: Service<R>, R> Service<R> for Connecting<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.connect.poll_ready(context)
+    }
+
+    fn call(&mut self, to: R) -> S::Future {
+        self.begun.0.fetch_add(1, Ordering::SeqCst);
+        self.connect.call(to)
+    }
+}
+
+/// Returns a client for `base`: redirects off, HTTP/1.1, connections kept for five minutes.
+fn client(
     base: &Url,
     authorities: &[TrustAnchor<'static>],
     timeouts: &Timeouts,
+    begun: Begun,
 ) -> Result<Client, ProviderError> {
     let mut builder = Client::builder()
         .tls_backend_preconfigured(match base.scheme() {
@@ -55,6 +198,11 @@ pub(crate) fn client(
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(timeouts.connect)
         .pool_idle_timeout(Duration::from_secs(300))
+        .connector_layer(begun)
+        // One odd header of a proxy makes no answer unreadable.
+        .http1_ignore_invalid_headers_in_responses(true)
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
+        .http1_allow_spaces_after_header_name_in_responses(true)
         .tcp_nodelay(true)
         .user_agent(concat!("claw/", env!("CARGO_PKG_VERSION")));
     if is_loopback(base) {
@@ -73,30 +221,6 @@ pub(crate) fn is_loopback(base: &Url) -> bool {
         || host
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Sends `request` and waits for the head of the answer.
-pub(crate) async fn send(
-    request: RequestBuilder,
-    base: &Url,
-    timeouts: &Timeouts,
-) -> Result<Response, ProviderError> {
-    match timeout(timeouts.first_content, request.send()).await {
-        Ok(Ok(response)) => match wrong_address::redirection(&response) {
-            Some(error) => Err(error),
-            None => Ok(response),
-        },
-        Ok(Err(error)) => {
-            let advice = wrong_address::advice(&error, base);
-            let mut failure = network(error, "no answer");
-            if let Some(advice) = advice {
-                failure.message.push_str("; ");
-                failure.message.push_str(advice);
-            }
-            Err(failure)
-        }
-        Err(_) => Err(stalled(timeouts.first_content)),
-    }
 }
 
 /// Hands the body of `response` to `feed` until it says that it is done, the body ends, or nothing comes in time.
@@ -177,7 +301,7 @@ mod tests {
     #[test]
     fn a_client_needs_no_tls_provider_set_for_the_process() {
         for base in ["https://api.openai.com/v1", "http://127.0.0.1:8080/v1"] {
-            client(&base.parse().unwrap(), &[], &Timeouts::default()).unwrap();
+            Pool::new(&base.parse().unwrap(), &[], &Timeouts::default()).unwrap();
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// The most items that a list of one document may hold.
 pub(crate) const MOST: usize = 4096;
 
-/// Reads a list or `null`. A list of millions of empty objects is small on the wire and gigabytes in memory, so a long one
+/// Reads a list; anything else is none. A list of millions of empty objects is small on the wire and gigabytes in memory, so a long one
 /// is no answer.
 pub(crate) fn few<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
@@ -29,6 +29,30 @@ where
 
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
             Ok(None)
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Self::Value, A::Error> {
+            IgnoredAny.visit_map(object).map(|_| None)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
@@ -60,6 +84,16 @@ pub(crate) fn text(raw: Option<&RawValue>) -> Cow<'_, str> {
         }
         b'0'..=b'9' => Cow::Borrowed(raw.get()),
         _ => Cow::Borrowed(""),
+    }
+}
+
+/// Returns what a value stands for as arguments of a call: a string's text, nothing for `null`, and all else as it is
+/// written. What is no object is so refused, and never taken for a call without arguments.
+pub(crate) fn written(raw: Option<&RawValue>) -> Cow<'_, str> {
+    match raw.map_or("null", RawValue::get) {
+        "null" => Cow::Borrowed(""),
+        json if json.starts_with('"') => text(raw),
+        json => Cow::Borrowed(json),
     }
 }
 
@@ -103,6 +137,13 @@ impl Count {
     fn of(number: f64) -> Self {
         Self((number >= 0.0).then_some((number as u64).min(1 << 40)))
     }
+
+    /// Reads a number that some gateways write as a string.
+    fn written(text: &str) -> Self {
+        let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+        let number = is_number.then(|| text.parse().ok()).flatten();
+        number.map_or_else(Self::default, Self::of)
+    }
 }
 
 impl<'de> Deserialize<'de> for Count {
@@ -135,8 +176,8 @@ impl<'de> Deserialize<'de> for Count {
                 Ok(Count::default())
             }
 
-            fn visit_str<E>(self, _: &str) -> Result<Count, E> {
-                Ok(Count::default())
+            fn visit_str<E>(self, text: &str) -> Result<Count, E> {
+                Ok(Count::written(text))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Count, A::Error> {
@@ -159,7 +200,10 @@ pub(crate) fn count(value: &Value, paths: &[&str]) -> Option<u64> {
         // None of our paths has an escape, and looking for them is most of what `Value::pointer` costs.
         let mut names = path.split('/').skip(1);
         let count = names.try_fold(value, |value, name| value.get(name))?;
-        Count::of(count.as_f64()?).0
+        match count {
+            Value::String(text) => Count::written(text).0,
+            count => Count::of(count.as_f64()?).0,
+        }
     })
 }
 
@@ -177,7 +221,11 @@ mod tests {
             ("-1.5", None),
             ("1e300", Some(1 << 40)),
             ("18446744073709551615", Some(1 << 40)),
-            ("\"7\"", None),
+            ("\"7\"", Some(7)),
+            ("\"7.0\"", Some(7)),
+            ("\"-7\"", None),
+            ("\"inf\"", None),
+            ("\"\"", None),
             ("null", None),
             ("true", None),
             ("[7]", None),
@@ -192,6 +240,22 @@ mod tests {
                 "{json}"
             );
         }
+    }
+
+    #[test]
+    fn arguments_are_never_lost() {
+        for (json, read) in [
+            (r#""{\"a\":1}""#, r#"{"a":1}"#),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            ("[1]", "[1]"),
+            ("5", "5"),
+            ("true", "true"),
+            ("null", ""),
+        ] {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            assert_eq!(written(Some(raw)), read, "{json}");
+        }
+        assert_eq!(written(None), "");
     }
 
     #[test]

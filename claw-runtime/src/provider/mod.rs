@@ -25,6 +25,7 @@ pub(crate) mod http;
 mod lenient;
 #[cfg(feature = "local")]
 pub mod local;
+mod loose;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -125,6 +126,12 @@ pub trait Provider: Send + Sync {
     /// with the most.
     fn hidden(&self) -> BTreeMap<String, usize> {
         BTreeMap::new()
+    }
+
+    /// Returns how many images its service was sent as they are, where values are hidden from it; of one conversation, that
+    /// with the most.
+    fn images(&self) -> usize {
+        0
     }
 
     /// Returns the models the service offers.

@@ -110,6 +110,15 @@ impl Automaton {
         self.start[usize::from(byte)]
     }
 
+    /// Tells whether a pattern begins with all of this text.
+    pub(super) fn begins_with(&self, text: &[u8]) -> bool {
+        let mut state = START;
+        (1..).zip(text).all(|(read, byte)| {
+            state = self.step(state, *byte);
+            self.depth(state) == read
+        })
+    }
+
     /// Tells whether a pattern begins with this byte.
     pub(super) fn begins(&self, byte: u8) -> bool {
         self.start[usize::from(byte)] != START

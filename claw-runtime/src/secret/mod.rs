@@ -12,6 +12,7 @@ mod content;
 mod forms;
 mod named;
 mod read;
+mod sieve;
 mod stream;
 
 use std::borrow::Cow;
@@ -25,6 +26,7 @@ pub use stream::Pieces;
 
 use automaton::Automaton;
 use read::{Escapes, Reader};
+use sieve::Sieve;
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "***";
@@ -52,7 +54,13 @@ pub struct Secrets {
 #[derive(Default)]
 struct Known {
     secrets: Vec<SecretString>,
-    automaton: OnceLock<Automaton>,
+    finder: OnceLock<Finder>,
+}
+
+/// What finds secrets in a text.
+struct Finder {
+    automaton: Automaton,
+    sieve: Sieve,
 }
 
 impl Secrets {
@@ -83,7 +91,7 @@ impl Secrets {
             let added = added.into_iter().map(SecretString::from);
             *known = Arc::new(Known {
                 secrets: known.secrets.iter().cloned().chain(added).collect(),
-                automaton: OnceLock::new(),
+                finder: OnceLock::new(),
             });
         }
         !new.is_empty()
@@ -145,26 +153,36 @@ impl Secrets {
 }
 
 impl Known {
-    fn automaton(&self) -> Option<&Automaton> {
+    fn finder(&self) -> Option<&Finder> {
         (!self.secrets.is_empty()).then(|| {
-            self.automaton.get_or_init(|| {
+            self.finder.get_or_init(|| {
                 let secrets = self.secrets.iter();
                 let forms: Vec<Vec<u8>> = secrets
                     .flat_map(|secret| forms::forms(secret.expose_secret().as_bytes()))
                     .collect();
-                Automaton::new(forms.iter().map(Vec::as_slice))
+                let forms = forms.iter().map(Vec::as_slice);
+                Finder {
+                    automaton: Automaton::new(forms.clone()),
+                    sieve: Sieve::new(forms),
+                }
             })
         })
     }
 
     /// Masks secrets, and where `beginning` is not 0 one at the end of which no less than so many bytes are there.
     fn mask<'t>(&self, text: &'t str, beginning: usize) -> Cow<'t, str> {
-        let Some(automaton) = self.automaton() else {
+        let Some(Finder { automaton, sieve }) = self.finder() else {
             return Cow::Borrowed(text);
         };
         let mut hits = Vec::new();
-        for escapes in Escapes::ALL {
-            if !escapes.occur_in(text) {
+        for escapes in Escapes::in_text(text) {
+            let nothing = beginning == 0
+                && match escapes {
+                    Escapes::None => !sieve.may_find(automaton, text.as_bytes()),
+                    Escapes::Lines => !sieve.may_find(automaton, &unbroken(text)),
+                    Escapes::Percent | Escapes::Json => false,
+                };
+            if nothing {
                 continue;
             }
             let mut reader = Reader::new(escapes);
@@ -224,6 +242,12 @@ impl Known {
             Value::Null | Value::Bool(_) => {}
         }
     }
+}
+
+/// Returns a text without its line breaks.
+fn unbroken(text: &str) -> Vec<u8> {
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    text.bytes().filter(|byte| !is_break(byte)).collect()
 }
 
 fn is_secret(text: &str) -> bool {

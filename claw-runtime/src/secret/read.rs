@@ -30,14 +30,15 @@ impl Escapes {
         }
     }
 
-    /// Tells whether a text may read otherwise than it stands.
-    pub(super) fn occur_in(self, text: &str) -> bool {
-        match self {
-            Self::None => true,
-            Self::Percent => text.contains('%'),
-            Self::Json => text.contains('\\'),
-            Self::Lines => text.contains(['\n', '\r']),
+    /// Returns the ways in which a text may read otherwise than in the others: in most there is nothing to undo.
+    pub(super) fn in_text(text: &str) -> impl Iterator<Item = Self> {
+        let mut occur = [true, false, false, false];
+        for byte in text.bytes() {
+            occur[1] |= byte == b'%';
+            occur[2] |= byte == b'\\';
+            occur[3] |= byte == b'\n' || byte == b'\r';
         }
+        std::iter::zip(Self::ALL, occur).filter_map(|(escapes, occurs)| occurs.then_some(escapes))
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::read::{Escapes, Reader};
-use super::{Known, MASK};
+use super::{Finder, Known, MASK};
 
 /// Masks a text that comes in pieces, however it is cut. All that comes out is what [`Secrets::mask`](super::Secrets::mask)
 /// gives of the whole.
@@ -32,7 +32,7 @@ impl Pieces {
 
     /// Takes the next piece, and returns what can be shown by now; it may be empty.
     pub fn push(&mut self, piece: &str) -> String {
-        let Some(automaton) = self.known.automaton() else {
+        let Some(Finder { automaton, .. }) = self.known.finder() else {
             return piece.to_owned();
         };
         let mut end = self.begin + self.held.len();

@@ -288,16 +288,12 @@ impl Inner {
         Ok(())
     }
 
-    fn put_blob(&mut self, lease: &Lease, bytes: &[u8]) -> Result<String, StoreError> {
-        if bytes.len() > MOST_BLOB_BYTES {
-            return Err(StoreError::TooLarge { bytes: bytes.len() });
+    fn put_blob(&mut self, lease: &Lease, digest: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.owned(lease)?.blobs.insert(digest.to_owned());
+        if !self.blobs.contains_key(digest) {
+            self.blobs.insert(digest.to_owned(), bytes.into());
         }
-        let digest = crate::digest::of(bytes);
-        self.owned(lease)?.blobs.insert(digest.clone());
-        self.blobs
-            .entry(digest.clone())
-            .or_insert_with(|| bytes.into());
-        Ok(digest)
+        Ok(())
     }
 
     fn post(&mut self, session: &str, key: &str, input: &Posted) -> Result<bool, StoreError> {
@@ -370,7 +366,13 @@ impl SessionStore for MemoryStore {
     }
 
     fn put_blob<'a>(&'a self, lease: &'a Lease, bytes: &'a [u8]) -> StoreFuture<'a, String> {
-        answer(self.inner().put_blob(lease, bytes))
+        if bytes.len() > MOST_BLOB_BYTES {
+            return answer(Err(StoreError::TooLarge { bytes: bytes.len() }));
+        }
+        // Hashed before the store is locked: other sessions need not wait for it.
+        let digest = crate::digest::of(bytes);
+        let kept = self.inner().put_blob(lease, &digest, bytes);
+        answer(kept.map(|()| digest))
     }
 
     fn blob<'a>(&'a self, session: &'a str, digest: &'a str) -> StoreFuture<'a, Option<Arc<[u8]>>> {

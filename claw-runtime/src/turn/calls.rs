@@ -3,7 +3,8 @@
 use super::guard::Rung;
 use super::reply::{Reading, clip};
 use super::round::{Call, Round, State};
-use super::{Command, Phase, Turn, stable};
+use super::stable::{self, Likeness};
+use super::{Command, Phase, Turn};
 use crate::budget::Spent;
 use crate::event::{EndReason, Event, Status};
 use crate::message::{ContentBlock, StopReason, Usage, text_of};
@@ -267,12 +268,11 @@ pub(super) struct Kept {
 }
 
 /// Returns what the loop guard compares of an outcome.
-fn signature(status: Status, content: &[ContentBlock], progress: Option<&str>) -> String {
-    let gave = match progress {
-        Some(key) => key.to_owned(),
-        None => stable::fingerprint(&text_of(content)),
-    };
-    format!("{status:?} {gave}")
+fn signature(status: Status, content: &[ContentBlock], progress: Option<&str>) -> Likeness {
+    match progress {
+        Some(key) => Likeness::of((status, "key", key)),
+        None => Likeness::of((status, "text", stable::stable(&text_of(content)))),
+    }
 }
 
 /// Returns the same of an outcome as journaled, where what the model must know besides stands in a block of its own.
@@ -280,7 +280,7 @@ pub(super) fn journaled_signature(
     status: Status,
     content: &[ContentBlock],
     progress: Option<&str>,
-) -> String {
+) -> Likeness {
     let content = match content.split_last() {
         Some((ContentBlock::Text { text }, before)) if is_notes(text) => before,
         _ => content,

@@ -5,6 +5,7 @@
 
 use super::{Phase, Turn};
 use crate::event::{Event, Fact, ReAsk};
+use crate::fallback::blamed;
 use crate::provider::{Constrain, FailureClass, Protocol};
 
 /// What a model that was told to use tags is told of the form.
@@ -23,13 +24,31 @@ const NAMES: &[&str] = &[
     "structured_outputs",
 ];
 
+/// What they name when it is the form's schema that they cannot follow.
+const SCHEMA: &[&str] = &[
+    "schema", "grammar", "xgrammar", "pattern", "regex", "ref", "keyword",
+];
+
 /// Tells whether a failed request with a form failed for it.
 pub(super) fn is_refusal(class: FailureClass, message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    // Servers on the user's own machine answer 500 to a schema that they cannot turn into a grammar.
-    matches!(class, FailureClass::BadRequest | FailureClass::Overloaded)
-        && words.any(|word| NAMES.contains(&word))
+    match class {
+        // Servers on the user's own machine answer 500 to a schema that they cannot turn into a grammar.
+        FailureClass::BadRequest | FailureClass::Overloaded => {
+            words.any(|word| NAMES.contains(&word))
+        }
+        // Such a request has no tools, so it is the form that is spoken of.
+        FailureClass::SchemaRefused | FailureClass::ToolsUnsupported => true,
+        _ => false,
+    }
+}
+
+/// Tells whether a form was refused for what it asks, as against for being one.
+fn is_about_schema(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|word| SCHEMA.contains(&word))
 }
 
 /// Returns a re-ask as it was before the form was told in it.
@@ -100,13 +119,30 @@ impl Turn {
         }
     }
 
+    /// Asks the same again after the form was refused: with the arguments open that the service cannot follow, or without
+    /// it where nothing is left to open.
+    pub(super) fn ask_in_another_form(&mut self, message: &str) {
+        let target = self.setup.targets.get(self.target).cloned();
+        let Some(target) = target.filter(|_| is_about_schema(message)) else {
+            return self.ask_without_form();
+        };
+        let loose = self.view.loose(&target.provider, &target.model);
+        let tools = blamed(&self.setup.tools, &loose, message);
+        if tools.is_empty() {
+            return self.ask_without_form();
+        }
+        self.out.event(Event::Learnt {
+            provider: target.provider.clone(),
+            model: target.model.clone(),
+            fact: Fact::FormRefused { tools },
+        });
+        self.request_anew();
+    }
+
     /// Asks the same again without the form.
     pub(super) fn ask_without_form(&mut self) {
         self.learn_no_forms();
-        if let Phase::Asking(asking) = &mut self.phase {
-            asking.tries = asking.tries.saturating_sub(1);
-        }
-        self.request();
+        self.request_anew();
     }
 }
 
@@ -116,12 +152,14 @@ mod tests {
 
     #[test]
     fn a_refusal_of_a_form_names_it() {
-        use FailureClass::{Auth, BadRequest, Overloaded};
+        use FailureClass::{Auth, BadRequest, Overloaded, SchemaRefused, ToolsUnsupported};
         for (class, message) in [
             (BadRequest, "Unknown parameter: 'response_format'."),
             (BadRequest, "response_format.type: unsupported value"),
             (BadRequest, "invalid JSON schema in format"),
             (Overloaded, "Failed to parse grammar"),
+            (SchemaRefused, "tools[0].parameters: no"),
+            (ToolsUnsupported, "tool calls are not supported"),
         ] {
             assert!(is_refusal(class, message), "{message}");
         }
@@ -131,6 +169,24 @@ mod tests {
             (Auth, "your key may not use response_format"),
         ] {
             assert!(!is_refusal(class, message), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_followed_is_told_from_a_place_that_is_unknown() {
+        for message in [
+            "failed to parse grammar",
+            "JSON schema conversion failed: Error resolving ref #/$defs/a.b",
+            "Invalid schema for response_format 'reply'",
+            "xgrammar: unsupported regex",
+        ] {
+            assert!(is_about_schema(message), "{message}");
+        }
+        for message in [
+            "Unknown parameter: 'response_format'.",
+            "'response_format' of type 'json_schema' is not supported with this model",
+        ] {
+            assert!(!is_about_schema(message), "{message}");
         }
     }
 

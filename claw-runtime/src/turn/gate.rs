@@ -7,6 +7,7 @@ use super::canonical;
 use super::guard::{Mark, Proposal, Rung};
 use super::reply::{Asked, clip};
 use super::round::{Call, State};
+use super::stable::Likeness;
 use crate::event::{EndReason, Event, GuardVerdict, Status, Verdict};
 use crate::message::ToolCall;
 use crate::nearest::nearest;
@@ -103,7 +104,7 @@ impl Turn {
 
     fn rule(&mut self, call: ToolCall, tool: Arc<Tool>, arguments: ValidArguments) -> Call {
         let (digest, signature) = canonical::names(&tool, arguments.text());
-        let mark = self.propose(&tool, &signature);
+        let mark = self.propose(&tool, signature);
         if mark.rung() >= Rung::Refuse {
             self.guard_spoke(&call.id, mark.rung());
             if mark.rung() == Rung::Stop {
@@ -142,7 +143,7 @@ impl Turn {
                 always: always_asks,
             },
             Verdict::Deny => {
-                self.guard.settle(mark, "denied".to_owned());
+                self.guard.settle(mark, Likeness::of("denied"));
                 let text = format!(
                     "Denied, not run: {rule}. Only the user can change that, by taking the tool off the policy's \
                      `deny` list. Go on without it, or tell them."
@@ -154,7 +155,7 @@ impl Turn {
     }
 
     /// Tells the guard of a call that is about to be decided on.
-    fn propose(&mut self, tool: &Tool, signature: &str) -> Mark {
+    fn propose(&mut self, tool: &Tool, signature: Likeness) -> Mark {
         let proposal = Proposal {
             tool: tool.name(),
             signature,

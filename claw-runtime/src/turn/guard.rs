@@ -9,9 +9,10 @@
 //! Everything in here follows from the calls and outcomes of the turn in call order, so a resumed turn builds it anew from
 //! its journal.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Millis;
+use super::stable::Likeness;
 use crate::event::Status;
 use crate::limits::Limits;
 
@@ -36,11 +37,11 @@ pub(super) enum Rung {
 pub(super) struct Guard {
     calls: Vec<Signature>,
     /// How often each tool was called.
-    tools: HashMap<String, u32>,
+    tools: BTreeMap<Likeness, u32>,
     faulty: HashMap<String, u32>,
-    polls: HashMap<String, Patience>,
+    polls: BTreeMap<Likeness, Patience>,
     /// Every outcome so far.
-    seen: HashSet<String>,
+    seen: BTreeSet<Likeness>,
     failures: u32,
     /// Calls in a row that brought nothing new.
     idle: u32,
@@ -58,9 +59,9 @@ struct Round {
 
 #[derive(Debug)]
 struct Signature {
-    call: String,
+    call: Likeness,
     /// What it gave; until that is known, what it gave in the cycle before.
-    outcome: Option<String>,
+    outcome: Option<Likeness>,
     polls: bool,
 }
 
@@ -82,7 +83,7 @@ struct Patience {
 pub(super) struct Proposal<'a> {
     pub(super) tool: &'a str,
     /// Equal for calls of the same tool with arguments that mean the same.
-    pub(super) signature: &'a str,
+    pub(super) signature: Likeness,
     pub(super) polls: bool,
     pub(super) now: Millis,
 }
@@ -144,18 +145,18 @@ impl Guard {
             .unwrap_or((1, 1));
         let cycle = &self.calls[self.calls.len() - if repeats > 1 { period } else { 0 }..];
         let polls = call.polls || cycle.iter().any(|call| call.polls);
-        let outcome = cycle.first().and_then(|call| call.outcome.clone());
+        let outcome = cycle.first().and_then(|call| call.outcome);
         let by_repeats = rung(repeats, limits);
         let (rung, patient) = match polls {
             true => self.patience(call, repeats, limits),
             false => (by_repeats, false),
         };
         self.calls.push(Signature {
-            call: call.signature.to_owned(),
+            call: call.signature,
             outcome,
             polls: call.polls,
         });
-        let count = self.tools.entry(call.tool.to_owned()).or_default();
+        let count = self.tools.entry(Likeness::of(call.tool)).or_default();
         *count = count.saturating_add(1);
         let (rung, cause) = match rung {
             _ if *count > limits.calls_per_tool => (rung.max(Rung::Refuse), Cause::Tool(*count)),
@@ -177,7 +178,7 @@ impl Guard {
     }
 
     /// Counts how often a cycle of `period` calls has come in a row if `call` goes on with it, this time included.
-    fn repeats(&self, call: &str, period: usize, limits: &Limits) -> u32 {
+    fn repeats(&self, call: Likeness, period: usize, limits: &Limits) -> u32 {
         let calls = &self.calls;
         let Some(before) = calls.len().checked_sub(period) else {
             return 1;
@@ -198,13 +199,10 @@ impl Guard {
     /// Gives a polling call time before its repeats count.
     fn patience(&mut self, call: Proposal<'_>, repeats: u32, limits: &Limits) -> (Rung, bool) {
         let now = call.now;
-        let patience = self
-            .polls
-            .entry(call.signature.to_owned())
-            .or_insert(Patience {
-                since: now,
-                over: 0,
-            });
+        let patience = self.polls.entry(call.signature).or_insert(Patience {
+            since: now,
+            over: 0,
+        });
         if repeats <= 1 {
             *patience = Patience {
                 since: now,
@@ -240,9 +238,9 @@ impl Guard {
     }
 
     /// Takes note of what a call gave; returns what the model is told about it.
-    pub(super) fn settle(&mut self, mark: Mark, outcome: String) -> Option<String> {
+    pub(super) fn settle(&mut self, mark: Mark, outcome: Likeness) -> Option<String> {
         let signature = &mut self.calls[mark.at];
-        let same = signature.outcome.as_ref() == Some(&outcome);
+        let same = signature.outcome == Some(outcome);
         let seen = self.seen.contains(&outcome);
         if !same && let Some(patience) = self.polls.get_mut(&signature.call) {
             *patience = Patience {
@@ -290,7 +288,7 @@ impl Guard {
     ) -> Option<String> {
         let ok = status == Status::Ok;
         self.failures = if ok { 0 } else { self.failures + 1 };
-        let outcome = mark.and_then(|mark| self.calls[mark.at].outcome.clone());
+        let outcome = mark.and_then(|mark| self.calls[mark.at].outcome);
         let new = outcome.is_some_and(|outcome| did_run(status) && self.seen.insert(outcome));
         if new || (ok && !harmless) {
             self.idle = 0;
@@ -351,7 +349,7 @@ fn did_run(status: Status) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Guard, Proposal, Rung};
+    use super::{Guard, Likeness, Proposal, Rung};
     use crate::event::Status;
     use crate::limits::Limits;
 
@@ -372,7 +370,7 @@ mod tests {
             let tool = call.split(' ').next().unwrap();
             let proposal = Proposal {
                 tool,
-                signature: call,
+                signature: Likeness::of(call),
                 polls: self.polls,
                 now: self.now,
             };
@@ -381,7 +379,7 @@ mod tests {
             let (rung, status) = if mark.rung() >= Rung::Refuse {
                 (mark.rung(), Status::Refused)
             } else {
-                let note = self.guard.settle(mark, outcome.to_owned());
+                let note = self.guard.settle(mark, Likeness::of(outcome));
                 let rung = note.map_or(Rung::Fresh, |_| Rung::Note);
                 (
                     rung,

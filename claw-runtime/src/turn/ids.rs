@@ -1,6 +1,6 @@
 //! Call ids: unique within a session, whatever the provider sends.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::session::View;
 
@@ -11,14 +11,14 @@ const LONGEST: usize = 128;
 #[derive(Debug)]
 pub(super) struct Ids<'v> {
     view: &'v View,
-    given: HashSet<String>,
+    given: BTreeSet<String>,
 }
 
 impl<'v> Ids<'v> {
     pub(super) fn new(view: &'v View) -> Self {
         Self {
             view,
-            given: HashSet::new(),
+            given: BTreeSet::new(),
         }
     }
 

@@ -171,6 +171,7 @@ impl Turn {
     /// command of its step, every input is ignored.
     pub fn step(&mut self, now: Millis, input: Input) -> Step {
         self.now = self.now.max(now);
+        let mut next = None;
         match input {
             Input::Appended => {
                 for event in self.due.take().iter().flat_map(|due| due.iter()) {
@@ -183,7 +184,9 @@ impl Turn {
                     self.store_failed(message);
                 }
             }
-            input => self.inbox.push_back(input),
+            input if self.due.is_some() => self.inbox.push_back(input),
+            // What was kept is taken by now.
+            input => next = Some(input),
         }
         while self.due.is_none() {
             if let Some((append, barrier)) = self.out.flush() {
@@ -195,7 +198,7 @@ impl Turn {
                     commands: Vec::new(),
                 };
             }
-            let Some(input) = self.inbox.pop_front() else {
+            let Some(input) = next.take().or_else(|| self.inbox.pop_front()) else {
                 return Step {
                     commands: std::mem::take(&mut self.out.commands),
                     ..Step::default()

@@ -10,6 +10,7 @@ use super::form::untold;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::recover::{Interrupted, Parked};
 use super::request::{Asking, EMPTY};
+use super::stable::Likeness;
 use super::{Millis, Phase, Setup, Turn};
 use crate::event::{
     Answer, Cause, EndReason, Event, GuardVerdict, Purpose, ReAsk, Status, Verdict,
@@ -55,7 +56,7 @@ pub(super) struct Past {
     pub(super) answer: Option<(String, Answer)>,
     pub(super) start: Option<Start>,
     /// With the signature that the guard compares.
-    pub(super) outcome: Option<(Status, String)>,
+    pub(super) outcome: Option<(Status, Likeness)>,
     /// When it was decided on.
     pub(super) at: Millis,
 }
@@ -359,8 +360,12 @@ impl Fold {
         let elsewhere = aim.is_some_and(|aim| aim != turn.target);
         // A form that was refused or not heeded: the same request, made again without.
         let without_form = again && !elsewhere && asking.constrained && !constrained;
+        let is_held = again && !elsewhere && asking.constrained && constrained;
+        let in_another_form = |class: FailureClass| is_held && class != FailureClass::MalformedCall;
         match &self.since {
             Since::Said | Since::Failed(_) if without_form => {}
+            // One that could not be followed in part: made again with the rest.
+            Since::Failed(class) if in_another_form(*class) => {}
             // The process ended meanwhile: the same attempt, made again.
             Since::Nothing if again => {}
             Since::Retry(_) => asking.tries += 1,

@@ -196,7 +196,7 @@ impl Turn {
                 let mut done = match self.replay(&past) {
                     Replayed::Ran(mark, run) => {
                         if *status != Status::NotStarted {
-                            settled.push((mark, signature.clone()));
+                            settled.push((mark, *signature));
                         }
                         again(&past, mark, run)
                     }

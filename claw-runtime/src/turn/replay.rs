@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::gate::{CUT_AGAIN, FAULTY};
 use super::guard::{Mark, Proposal};
 use super::past::Past;
+use super::stable::Likeness;
 use super::{Turn, canonical};
 use crate::event::Status;
 use crate::tool::{Effect, Tool, ValidArguments};
@@ -57,17 +58,17 @@ impl Turn {
         let signature = match (&tool, &valid) {
             (Some(tool), Some(valid)) => canonical::signature(tool, valid.text()),
             // The tool is not what it was: its call stands for itself.
-            _ => canonical::digest(&call.name, &call.arguments),
+            _ => Likeness::of(canonical::digest(&call.name, &call.arguments)),
         };
         let proposal = Proposal {
             tool: tool.as_ref().map_or(&*call.name, |tool| tool.name()),
-            signature: &signature,
+            signature,
             polls: tool.as_ref().is_some_and(|tool| tool.spec().poll),
             now: past.at,
         };
         let mark = self.guard.propose(proposal, &self.setup.limits);
         if past.denied {
-            self.guard.settle(mark, "denied".to_owned());
+            self.guard.settle(mark, Likeness::of("denied"));
         }
         match (tool, valid) {
             _ if !went || past.denied => Replayed::Silent,
@@ -99,7 +100,7 @@ impl Turn {
             if let Some(mark) = mark
                 && *status != Status::NotStarted
             {
-                self.guard.settle(*mark, signature.clone());
+                self.guard.settle(*mark, *signature);
             }
         }
         for (mark, harmless, status, _) in ends {

@@ -389,7 +389,7 @@ impl Turn {
             };
         }
         match class {
-            _ if no_form => self.ask_without_form(),
+            _ if no_form => self.ask_in_another_form(&message),
             FailureClass::ToolsUnsupported if self.protocol() == Protocol::Native && !shown => {
                 self.learn_no_tools(class, message);
             }
@@ -491,9 +491,9 @@ impl Turn {
     }
 
     /// Asks in another form; what was refused for its form was no attempt.
-    fn request_anew(&mut self) {
+    pub(super) fn request_anew(&mut self) {
         if let Phase::Asking(asking) = &mut self.phase {
-            asking.tries -= 1;
+            asking.tries = asking.tries.saturating_sub(1);
         }
         self.request();
     }

@@ -6,6 +6,8 @@
 //!
 //! [`ToolOutput::progress`]: crate::tool::ToolOutput::progress
 
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
 /// What stands for something left out.
 const GONE: char = '\u{1}';
 
@@ -70,23 +72,32 @@ const UNITS: &[&str] = &[
     "hours",
 ];
 
+/// What texts are compared by within a turn: equal for equal ones, and kept nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Likeness(u64);
+
+impl Likeness {
+    pub(crate) fn of(text: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
 /// Returns 16 hex digits that are the same for outputs that differ in nothing that lasts.
 pub(crate) fn fingerprint(text: &str) -> String {
     short(&stable(text))
 }
 
-/// How many hex digits a short digest has.
-pub(crate) const SHORT: usize = 16;
-
 /// Returns 16 hex digits for `text` as it is.
 pub(crate) fn short(text: &str) -> String {
     let mut digest = crate::digest::of(text.as_bytes());
-    digest.truncate(SHORT);
+    digest.truncate(16);
     digest
 }
 
 /// Returns `text` with what does not last left out.
-fn stable(text: &str) -> String {
+pub(crate) fn stable(text: &str) -> String {
     let mut scan = Scan {
         text,
         at: 0,

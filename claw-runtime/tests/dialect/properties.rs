@@ -1,7 +1,5 @@
 //! What must hold for any schema and any value that fits it.
 
-use std::time::Instant;
-
 use claw_runtime::dialect::DIALECTS;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -324,8 +322,9 @@ fn hostile_schemas_take_bounded_work() {
         turning,
     ] {
         for dialect in DIALECTS {
-            let start = Instant::now();
             if let Ok(lowered) = dialect.lower_value(&schema) {
+                // What a reference stands for is written out a bounded number of times.
+                assert!(lowered.schema.len() < 4 << 20, "{}", dialect.name);
                 assert_eq!(
                     keywords::check(dialect, &lowered.to_value()),
                     Ok(()),
@@ -333,12 +332,6 @@ fn hostile_schemas_take_bounded_work() {
                     dialect.name
                 );
             }
-            assert!(
-                start.elapsed().as_secs() < 30,
-                "{}: {:?}",
-                dialect.name,
-                start.elapsed()
-            );
         }
     }
 }

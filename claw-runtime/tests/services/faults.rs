@@ -2,47 +2,13 @@
 
 use std::time::Duration;
 
-use claw_runtime::dialect::Dialect;
-use claw_runtime::message::{ContentBlock, Message, text_of};
-use claw_runtime::provider::{
-    Delta, DeltaSink, FailureClass, Provider, ProviderError, Reply, Request, ToolChoice,
-};
+use claw_runtime::message::{ContentBlock, text_of};
+use claw_runtime::provider::{FailureClass, ProviderError};
 use tokio::time::Instant;
 
 use crate::fault::FAULTS;
 use crate::format::{FORMATS, Format, KEY};
-use crate::support::{Act, Server, answer, gzip};
-
-#[derive(Default)]
-struct Shown(String);
-
-impl DeltaSink for Shown {
-    fn delta(&mut self, delta: Delta) {
-        if let Delta::Text { text } = delta {
-            self.0.push_str(&text);
-        }
-    }
-}
-
-/// Asks with a stream; returns the answer and the text that was shown.
-async fn ask(provider: &dyn Provider) -> (Result<Reply, ProviderError>, String) {
-    let messages = [Message::user("Hi")];
-    let request = Request {
-        model: "m",
-        system: "",
-        messages: &messages,
-        history: None,
-        tools: None,
-        dialect: Dialect::CANONICAL,
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        form: None,
-        stop: &[],
-    };
-    let mut shown = Shown::default();
-    let answer = provider.complete(request, Some(Box::new(&mut shown))).await;
-    (answer, shown.0)
-}
+use crate::support::{Act, Server, answer, ask, gzip};
 
 #[tokio::test(start_paused = true)]
 async fn every_fault_is_read_alike_in_every_format() {
@@ -55,7 +21,7 @@ async fn every_fault_is_read_alike_in_every_format() {
             let server = Server::start([(fault.acts)(format, &elsewhere.base)]).await;
             let provider = format.connect("p", &server);
             let began = Instant::now();
-            let (answer, shown) = ask(&*provider).await;
+            let (answer, shown) = ask(&*provider, true).await;
             let Err(error) = answer else {
                 differ.push(format!("{about}: {answer:?}"));
                 continue;
@@ -99,7 +65,7 @@ async fn what_is_oddly_labelled_or_compressed_is_read() {
             ("content-encoding: gzip\r\n", gzip(body.as_bytes())),
         ] {
             let server = Server::start([answer(200, headers, body)]).await;
-            let (answer, shown) = ask(&*format.connect("p", &server)).await;
+            let (answer, shown) = ask(&*format.connect("p", &server), true).await;
             let reply =
                 answer.unwrap_or_else(|error| panic!("{}, {headers}: {error}", format.name));
             assert_eq!(reply.content, [ContentBlock::text("Hello")]);
@@ -115,7 +81,7 @@ const MOST_SENT: usize = (32 << 20) + (24 << 20);
 async fn flood(format: &Format, head: &str, endless: Vec<u8>) -> (ProviderError, String) {
     let head = format!("HTTP/1.1 {head}\r\n\r\n").into_bytes();
     let server = Server::start([vec![Act::Send(head), Act::Flood(endless)]]).await;
-    let (answer, shown) = ask(&*format.connect("p", &server)).await;
+    let (answer, shown) = ask(&*format.connect("p", &server), true).await;
     let error = answer.expect_err(format.name);
     assert!(
         server.flooded() < MOST_SENT,
@@ -196,7 +162,10 @@ async fn a_small_body_that_unpacks_to_a_large_one_is_bounded() {
     assert!(body.len() < 1 << 19);
     for format in &FORMATS {
         let server = Server::start([answer(200, "content-encoding: gzip\r\n", &body)]).await;
-        let error = ask(&*format.connect("p", &server)).await.0.unwrap_err();
+        let error = ask(&*format.connect("p", &server), true)
+            .await
+            .0
+            .unwrap_err();
         assert_eq!(
             error.class,
             FailureClass::BadResponse,

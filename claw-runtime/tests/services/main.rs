@@ -8,6 +8,8 @@ mod chain;
 mod fault;
 mod faults;
 mod format;
+mod odd;
+mod reuse;
 mod schemas;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "not every server of the module is needed here")]

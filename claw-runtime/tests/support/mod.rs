@@ -11,6 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+#[allow(unused_imports, reason = "not every file of tests asks by itself")]
+pub(crate) use asked::{ask, request};
+
 /// One thing the server does with a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {

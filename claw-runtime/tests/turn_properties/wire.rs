@@ -6,7 +6,6 @@ use claw_runtime::event::{Event, Purpose};
 use claw_runtime::message::Message;
 use claw_runtime::provider::{
     Anthropic, DashScope, Gemini, Ollama, OpenAiChat, OpenAiResponses, Provider, Request,
-    ToolChoice,
 };
 use claw_runtime::session::View;
 use claw_runtime::session::check::Family;
@@ -16,7 +15,7 @@ use secrecy::SecretString;
 use super::cases;
 use super::driver::toolset;
 use super::history::{Deed, deed, journal};
-use crate::support::{Server, answer};
+use crate::support::{Server, answer, request};
 
 /// The most histories of one journal that are sent.
 const MOST: usize = 12;
@@ -64,14 +63,9 @@ async fn send(family: Family, histories: &[Vec<Message>]) -> Result<(), String> 
         let request = Request {
             model: "model",
             system: "Be kind.",
-            messages,
-            history: None,
             tools: Some(&tools),
             dialect: provider.dialect("model"),
-            tool_choice: ToolChoice::Auto,
-            max_output_tokens: None,
-            stop: &[],
-            form: None,
+            ..request(messages)
         };
         provider.complete(request, None).await.unwrap_err();
         let body = server.received().pop().ok_or("nothing was sent")?.json();

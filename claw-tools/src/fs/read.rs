@@ -40,7 +40,7 @@ pub fn read_file(
 }
 
 /// Reads several text files in one call, up to 50. Long ones are shown from the beginning; read their rest with `read_file`.
-#[tool(effect = read, group = "fs", reads(paths))]
+#[tool(effect = read, group = "fs", reads(paths), tags("large-models"))]
 pub fn read_many(
     ctx: &ToolContext,
     /// Paths relative to the workspace, or patterns such as `src/**/*.rs`.

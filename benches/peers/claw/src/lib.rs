@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use bench_common::{PROMPT, SYSTEM, modes};
+use bench_common::{PROMPT, SYSTEM, figures, modes};
 use claw::agent::Observer;
+use claw::event::{Event, Status};
 use claw::limits::Limits;
-use claw::message::Message;
+use claw::message::{ContentBlock, Message, StopReason, ToolCall};
 use claw::prelude::*;
 use claw::provider::{Capabilities, Delta, OpenAiChat, Provider};
-use claw::session::{MemoryStore, SessionStore};
+use claw::session::{Append, Barrier, MemoryStore, SessionStore};
 use claw::tool::{Prepared, ToolContext};
 
 /// Tells the weather.
@@ -78,6 +80,42 @@ pub fn agent(provider: Arc<dyn Provider>, model: &str, store: Arc<dyn SessionSto
         .expect("an agent")
 }
 
+/// What was said before, four messages at a time: question, call, result, answer.
+pub fn past(messages: usize) -> Vec<Event> {
+    let text = |text: &str| vec![ContentBlock::text(text)];
+    let assistant = |content, stop| Event::Assistant {
+        content,
+        stop,
+        usage: None,
+        incomplete: false,
+    };
+    let turns = (0..messages / 4).flat_map(|turn| {
+        let id = format!("past_{turn}");
+        let call = ToolCall {
+            id: id.clone(),
+            name: "get_weather".to_owned(),
+            arguments: r#"{"city":"Oslo","days":3,"metric":true}"#.to_owned(),
+        };
+        [
+            Event::UserInput {
+                key: format!("past-{turn}"),
+                content: text("And what is the weather tomorrow?"),
+            },
+            assistant(vec![ContentBlock::ToolCall(call)], StopReason::ToolCalls),
+            Event::Outcome {
+                call: id,
+                status: Status::Ok,
+                content: text("Oslo: 3 days, metric=true"),
+                blob: None,
+                progress: None,
+                spent: None,
+            },
+            assistant(text("It stays mild, with some rain."), StopReason::Stop),
+        ]
+    });
+    turns.collect()
+}
+
 /// The agent as it is measured: each turn in a session of its own.
 pub struct Measured {
     plain: Agent,
@@ -136,6 +174,30 @@ impl modes::Agent for Measured {
         let mut pieces = Pieces(0);
         self.turn(&self.streaming, &mut pieces).await;
         pieces.0
+    }
+
+    async fn run_after(&self, messages: usize) -> Option<Duration> {
+        let id = self.sessions.fetch_add(1, Ordering::Relaxed).to_string();
+        let lease = self.store.open(&id).await.expect("a new session");
+        let append = Append {
+            after: 0,
+            events: &past(messages),
+            barrier: Barrier::Buffered,
+            taken: &[],
+        };
+        let kept = self.store.append(&lease, append).await;
+        kept.expect("a store that works");
+        self.store.close(lease).await.expect("a store that works");
+        let mut session = self.plain.session(&id).await.expect("it is there");
+        let start = figures::cpu();
+        let outcome = session.run(PROMPT).await.expect("a store that works");
+        let spent = figures::cpu() - start;
+        assert!(outcome.text.ends_with("0.75."), "{outcome:?}");
+        if self.forgets {
+            session.close().await.expect("a store that works");
+            self.store.delete(&id).await.expect("a store that works");
+        }
+        Some(spent)
     }
 
     async fn call(&self, arguments: &str) -> String {

@@ -4,6 +4,7 @@
 //! PROGRAM once BASE ROUNDS                   # one turn of so many tool rounds: start to answer
 //! PROGRAM idle BASE                          # sets the agent up, says `ready` and waits
 //! PROGRAM turns BASE ROUNDS TIMES            # turns one after another, on the runtime's worker
+//! PROGRAM after BASE MESSAGES ROUNDS TIMES   # turns, each after so many messages
 //! PROGRAM turns_blocked_on BASE ROUNDS TIMES # the same under `block_on`, where each reply crosses threads
 //! PROGRAM call BASE                          # one tool call from text, in nanoseconds
 //! PROGRAM sessions BASE AT_ONCE ALL ROUNDS   # whole turns, so many at once
@@ -28,6 +29,13 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Runs one turn whose answer is streamed, and returns how many pieces came.
     fn stream(&self) -> impl Future<Output = usize> + Send;
+
+    /// Runs one turn after so many messages, four to a round, and returns the processor time of the turn alone; `None`
+    /// where the program cannot.
+    fn run_after(&self, messages: usize) -> impl Future<Output = Option<Duration>> + Send {
+        let _ = messages;
+        async { None }
+    }
 
     /// Calls `get_weather` with arguments as the model writes them.
     fn call(&self, arguments: &str) -> impl Future<Output = String> + Send;
@@ -59,6 +67,7 @@ pub fn run<A: Agent>() {
                 tokio::time::sleep(Duration::from_secs(3600)).await;
             }
             "turns" => tokio::spawn(turns::<A>(base)).await.expect("no panic"),
+            "after" => tokio::spawn(after::<A>(base)).await.expect("no panic"),
             "turns_blocked_on" => turns::<A>(base).await,
             "call" => {
                 let agent = A::new(&base, "mock-t0");
@@ -101,6 +110,19 @@ async fn turns<A: Agent>(base: String) {
     }
     print_spread("turn_cpu_us", spent);
     print_spread("turn_us", wall);
+}
+
+async fn after<A: Agent>(base: String) {
+    let (messages, rounds, times) = (number(3), number(4), number(5));
+    let agent = A::new(&base, &format!("mock-t{}", messages / 4 + rounds));
+    let mut spent = Vec::new();
+    for _ in 0..times {
+        let Some(turn) = agent.run_after(messages).await else {
+            return;
+        };
+        spent.push(turn.as_secs_f64() * 1e6);
+    }
+    print_spread("turn_cpu_us", spent);
 }
 
 async fn sessions<A: Agent>(base: String) {

@@ -1,11 +1,15 @@
 //! The floor: an agent loop by hand, of reqwest and serde_json.
 //!
 //! The history is kept as the bytes that are sent, replies are parsed borrowed, and nothing is checked beyond what
-//! serde does. It has no journal, no limits, no retry and no cancelling: the least that gives the same answers.
+//! serde does. It has no limits, no retry and no cancelling: the least that gives the same answers. Where `BENCH_JOURNAL`
+//! names a file, what is new is appended to it and synced before each request, the least that survives a crash.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::Write as _;
+use std::time::Duration;
 
-use bench_common::{PROMPT, SYSTEM, modes};
+use bench_common::{PROMPT, SYSTEM, figures, modes};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -104,6 +108,22 @@ struct Choice<'a> {
 struct Reply<'a> {
     #[serde(borrow)]
     choices: Vec<Choice<'a>>,
+}
+
+/// What was said before, four messages at a time: question, call, result, answer.
+pub fn past_bytes(messages: usize) -> Vec<u8> {
+    let turns = (0..messages / 4).map(|turn| {
+        format!(
+            concat!(
+                r#",{{"role":"user","content":"And what is the weather tomorrow?"}}"#,
+                r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"past_{turn}","type":"function","function":{{"name":"get_weather","arguments":"{{\"city\":\"Oslo\",\"days\":3,\"metric\":true}}"}}}}]}}"#,
+                r#",{{"role":"tool","content":"Oslo: 3 days, metric=true","tool_call_id":"past_{turn}"}}"#,
+                r#",{{"role":"assistant","content":"It stays mild, with some rain."}}"#
+            ),
+            turn = turn
+        )
+    });
+    turns.collect::<String>().into_bytes()
 }
 
 /// A conversation as the bytes that are sent. Whoever sends them, all else of a floor is here.
@@ -228,6 +248,7 @@ pub struct Agent {
     http: reqwest::Client,
     url: String,
     model: String,
+    journal: Option<File>,
 }
 
 impl Agent {
@@ -243,8 +264,15 @@ impl Agent {
 
     /// Runs one turn on what was said so far.
     pub async fn run_on(&self, said: &mut Conversation, prompt: &str) -> String {
+        let mut kept = 0;
         said.ask(prompt);
         loop {
+            if let Some(mut journal) = self.journal.as_ref() {
+                let new = &said.0[kept..];
+                journal.write_all(new).expect("a file that can be written");
+                journal.sync_data().expect("a file that can be synced");
+                kept = said.0.len();
+            }
             let reply = self.post(said.body()).await.bytes().await;
             if let Some(text) = said.take(&reply.expect("a body")) {
                 return text;
@@ -262,6 +290,8 @@ impl modes::Agent for Agent {
             http: http.build().expect("a client"),
             url: format!("{base}/chat/completions"),
             model: model.to_owned(),
+            journal: std::env::var_os("BENCH_JOURNAL")
+                .map(|file| File::create(file).expect("a file that can be written")),
         }
     }
 
@@ -279,6 +309,16 @@ impl modes::Agent for Agent {
             pieces += events.feed(&bytes);
         }
         pieces
+    }
+
+    async fn run_after(&self, messages: usize) -> Option<Duration> {
+        let mut said = Conversation::new(&self.model, SYSTEM, false);
+        said.extend(&past_bytes(messages));
+        let start = figures::cpu();
+        let answer = self.run_on(&mut said, PROMPT).await;
+        let spent = figures::cpu() - start;
+        assert!(answer.ends_with("0.75."), "{answer}");
+        Some(spent)
     }
 
     async fn call(&self, arguments: &str) -> String {

@@ -37,11 +37,11 @@ impl Session {
     pub async fn compact(&mut self, observer: &mut dyn Observer) -> Result<Compaction, AgentError> {
         self.make_way(observer).await?;
         let before = self.events;
-        let tokens = self.view.as_ref().map_or(0, View::tokens);
+        let tokens = self.view.as_deref().map_or(0, View::tokens);
         let outcome = self
             .turn(vec![Given::from(Input::Compact)], observer)
             .await?;
-        let after = self.view.as_ref().map_or(tokens, View::tokens);
+        let after = self.view.as_deref().map_or(tokens, View::tokens);
         Ok(match outcome.reason {
             EndReason::Answered if self.events == before => Compaction::Nothing,
             EndReason::Answered => Compaction::Shorter {
@@ -93,7 +93,7 @@ impl Session {
 
     async fn step(&mut self, to: impl Fn(&View) -> Option<u64>) -> Result<bool, AgentError> {
         self.fold().await?;
-        let Some(to) = self.view.as_ref().and_then(to) else {
+        let Some(to) = self.view.as_deref().and_then(to) else {
             return Ok(false);
         };
         self.write(Event::Undone { to }).await?;

@@ -13,6 +13,7 @@ mod tests;
 pub(super) use json::{Json, quoted};
 
 use self::string::is_quote;
+use super::effort::looked;
 use super::marker::{self, mark};
 
 /// The deepest nesting that is read.
@@ -344,6 +345,7 @@ pub(super) fn skip(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
         let blank = rest.len() - rest.trim_start_matches(is_blank).len();
+        looked(blank + 1);
         if blank > 0 {
             at += blank;
             continue;
@@ -353,6 +355,7 @@ pub(super) fn skip(text: &str, mut at: usize) -> usize {
             while !rest.is_char_boundary(end) {
                 end -= 1;
             }
+            looked(end);
             rest[..end].find(pattern)
         };
         let comment = if let Some(inner) = rest.strip_prefix("/*") {
@@ -383,7 +386,9 @@ pub(super) fn is_blank(c: char) -> bool {
 
 /// Tells whether there is nothing but blanks.
 pub(super) fn is_all_blank(text: &str) -> bool {
-    text.chars().all(is_blank)
+    let end = text.find(|c| !is_blank(c));
+    looked(end.unwrap_or(text.len()));
+    end.is_none()
 }
 
 /// Returns the ASCII form of a full-width structural mark.

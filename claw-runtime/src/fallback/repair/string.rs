@@ -1,6 +1,7 @@
 //! Strings: which quotation mark ends one, and what a backslash means.
 
 use super::{CUT, Fault, Reader, Style, skip};
+use crate::fallback::effort::looked;
 use crate::fallback::marker::mark;
 
 impl Reader<'_> {
@@ -16,6 +17,7 @@ impl Reader<'_> {
                 .unwrap_or(self.rest().len());
             out.push_str(&self.text[self.at..self.at + run]);
             self.at += run;
+            looked(run + 1);
             let Some(c) = self.peek() else {
                 return Err(CUT);
             };

@@ -7,6 +7,7 @@ mod bare;
 mod quoted;
 mod reasoning;
 
+use super::effort::looked;
 use super::fault;
 use super::marker::{self, Kind, Mark, mark};
 use super::repair::{is_all_blank, is_blank};
@@ -115,6 +116,7 @@ impl<'a> Scan<'a> {
 
     pub(super) fn run(mut self) -> Scanned {
         while let Some(c) = self.text[self.at..].chars().next() {
+            looked(1);
             if self.element(c) {
                 continue;
             }
@@ -368,6 +370,7 @@ impl<'a> Scan<'a> {
             return None;
         }
         let found = self.text[from..].find(pattern).map(|at| from + at);
+        looked(found.unwrap_or(self.text.len()) - from);
         if found.is_none() {
             self.absent.push(pattern.to_owned());
         }

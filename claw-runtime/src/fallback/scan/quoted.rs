@@ -1,6 +1,7 @@
 //! What is quoted: fences, inline code and quoted lines. Only the last fence can hold calls.
 
 use super::{Scan, Tail, Within};
+use crate::fallback::effort::looked;
 use crate::fallback::python;
 use crate::fallback::repair::is_all_blank;
 use crate::fallback::resolve::Outcome;
@@ -17,6 +18,7 @@ impl Scan<'_> {
             return false;
         }
         let line = rest.find('\n').unwrap_or(rest.len());
+        looked(line);
         let language = rest[ticks..line].trim();
         if language.contains(c) {
             return false;
@@ -31,6 +33,7 @@ impl Scan<'_> {
                 break;
             }
             at += line.len();
+            looked(line.len());
         }
         let (inner_end, end) = found.unwrap_or((self.text.len(), self.text.len()));
         self.wait(
@@ -61,6 +64,7 @@ impl Scan<'_> {
         let searched = if ticks <= LONGEST_RUN { inner } else { "" };
         while let Some(next) = searched[at..].find(['`', '\n']) {
             at += next;
+            looked(next + 1);
             if inner[at..].starts_with(stop) {
                 break;
             }

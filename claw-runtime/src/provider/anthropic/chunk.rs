@@ -11,7 +11,8 @@ use crate::provider::DeltaSink;
 use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
-use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::lenient::{count, few, number, text, value, written};
+use crate::provider::loose;
 
 /// Reads the documents of one answer.
 #[derive(Debug, Default)]
@@ -95,7 +96,7 @@ struct Piece<'a> {
 impl<'a> Piece<'a> {
     /// Reads a piece; what is no object has nothing in it.
     fn read(raw: Option<&'a RawValue>) -> Self {
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        raw.and_then(|raw| loose::read(raw.get()))
             .unwrap_or_default()
     }
 }
@@ -112,7 +113,7 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        let Ok(document) = serde_json::from_str::<Document<'_>>(json) else {
+        let Some(document) = loose::read::<Document<'_>>(json) else {
             return draft.complain(json, whole);
         };
         let index = number(document.index);
@@ -124,8 +125,7 @@ impl Format for Chunks {
                     usage: Option<&'a RawValue>,
                 }
                 let message = document.message.map(RawValue::get);
-                let message: Option<Message<'_>> =
-                    message.and_then(|json| serde_json::from_str(json).ok());
+                let message: Option<Message<'_>> = message.and_then(loose::read);
                 self.tokens.add(message.and_then(|it| it.usage));
             }
             "content_block_start" => {
@@ -197,7 +197,8 @@ impl Chunks {
                 return;
             }
             "tool_use" => {
-                let (given, arguments) = arguments(block.input);
+                let input = written(block.input);
+                let (given, arguments) = arguments(&input);
                 let (id, name) = (text(block.id), text(block.name));
                 let piece = CallPiece {
                     index: Some(index),
@@ -231,10 +232,13 @@ impl Chunks {
                 }
             }
             "input_json_delta" => {
-                let more = text(piece.partial_json);
+                let more = written(piece.partial_json);
                 if more.is_empty() {
                     return;
                 }
+                let is_object = piece
+                    .partial_json
+                    .is_some_and(|raw| raw.get().starts_with('{'));
                 let of_call = |arguments| CallPiece {
                     index: Some(index),
                     arguments,
@@ -246,7 +250,11 @@ impl Chunks {
                     // Sent whole at the beginning, and then in pieces all the same.
                     call(of_call(Arguments::Whole("")), draft, sink);
                 }
-                call(of_call(Arguments::Text(&more)), draft, sink);
+                let arguments = match is_object {
+                    true => Arguments::Whole(&more),
+                    false => Arguments::Text(&more),
+                };
+                call(of_call(arguments), draft, sink);
             }
             _ => {}
         }
@@ -315,13 +323,11 @@ impl Tokens {
 }
 
 /// Returns what a call begins with, and whether that is something: mostly `{}`, with the real arguments to follow.
-fn arguments(input: Option<&RawValue>) -> (bool, Arguments<'_>) {
-    let raw = input.map_or("", RawValue::get);
-    let inner = raw.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-    match inner {
-        Some(inner) if inner.trim().is_empty() => (false, Arguments::Text("")),
-        None if !raw.starts_with('[') => (false, Arguments::Text("")),
-        _ => (true, Arguments::Whole(raw)),
+fn arguments(input: &str) -> (bool, Arguments<'_>) {
+    let inner = input.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    match inner.unwrap_or(input).trim() {
+        "" => (false, Arguments::Text("")),
+        _ => (true, Arguments::Whole(input)),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Texts};
 use crate::provider::lenient::{count, few, text, value};
+use crate::provider::loose;
 use crate::provider::openai_chat::stop_reason;
 
 /// Reads the events of one answer.
@@ -70,7 +71,7 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
+        let Some(chunk) = loose::read::<Chunk<'_>>(json) else {
             return draft.complain(json, whole);
         };
         let Some(output) = chunk.output else {

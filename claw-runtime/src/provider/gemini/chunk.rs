@@ -13,7 +13,8 @@ use crate::message::{StopReason, Usage};
 use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
-use crate::provider::lenient::{count, few, number, text, value};
+use crate::provider::lenient::{count, few, number, text, value, written};
+use crate::provider::loose;
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
 /// Reads the documents of one answer.
@@ -93,7 +94,7 @@ impl Format for Chunks {
         if json.starts_with('[') {
             return self.list(json, whole, draft, sink);
         }
-        let Ok(document) = serde_json::from_str::<Document<'_>>(json) else {
+        let Some(document) = loose::read::<Document<'_>>(json) else {
             return draft.complain(json, whole);
         };
         if let Some(usage) = document.usage_metadata.and_then(read_usage) {
@@ -219,15 +220,12 @@ impl Chunks {
     fn call(&mut self, call: &Call<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
         draft.advance();
         let (id, name) = (text(call.id), text(call.name));
-        let arguments = match call.args.map(RawValue::get) {
-            Some(raw) if raw.starts_with(['{', '[']) => Arguments::Whole(raw),
-            _ => Arguments::Text(""),
-        };
+        let arguments = written(call.args);
         let piece = CallPiece {
             index: Some(self.calls),
             id: &id,
             name: &name,
-            arguments,
+            arguments: Arguments::Text(&arguments),
         };
         self.calls += 1;
         let calls = draft.assembler.call(piece, sink);

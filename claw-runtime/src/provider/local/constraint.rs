@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
-use llguidance::{Matcher, ParserFactory};
+use llguidance::{Matcher, ParserFactory, TokenParser};
 use serde_json::{Map, Value, json};
 
 use super::engine::{Constraint, ConstraintError, Kind, Step, Vocabulary};
@@ -96,13 +96,37 @@ impl Forms {
             "coerce_one_of": true, "lenient": true,
         });
         schema.insert("x-guidance".to_owned(), writing);
+        let parser = self
+            .parser(schema.clone())
+            .map_err(|error| self.blame(schema, error))?;
+        Ok(Held {
+            matcher: Matcher::new(Ok(parser)),
+            written: Vec::new(),
+        })
+    }
+
+    fn parser(&self, schema: Map<String, Value>) -> Result<TokenParser, ConstraintError> {
         let grammar = TopLevelGrammar::from_json_schema(Value::Object(schema));
         let parser = catch_unwind(AssertUnwindSafe(|| self.factory.create_parser(grammar)));
         let parser = parser.map_err(|_| fault("the schema cannot be turned into a grammar"))?;
-        Ok(Held {
-            matcher: Matcher::new(Ok(parser.map_err(fault)?)),
-            written: Vec::new(),
-        })
+        parser.map_err(fault)
+    }
+
+    /// Says which of a form's calls cannot be followed by themselves, so that the others keep their form.
+    fn blame(&self, mut schema: Map<String, Value>, error: ConstraintError) -> ConstraintError {
+        let Some(Value::Array(branches)) = schema.remove("oneOf") else {
+            return error;
+        };
+        let at_fault = branches.into_iter().filter_map(|branch| {
+            let name = branch["properties"]["name"]["const"].as_str()?.to_owned();
+            let mut alone = schema.clone();
+            alone.insert("oneOf".to_owned(), Value::Array(vec![branch]));
+            self.parser(alone).is_err().then(|| format!("`{name}`"))
+        });
+        match at_fault.collect::<Vec<_>>() {
+            names if names.is_empty() => error,
+            names => fault(format_args!("{} of {}", error.0, names.join(", "))),
+        }
     }
 }
 

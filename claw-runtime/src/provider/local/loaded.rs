@@ -14,7 +14,7 @@ use super::engine::{
 };
 use super::template::{Part, Said, Speaker, Template};
 use super::{DeltaSink, Reply, Request, Settings};
-use crate::fallback::{self, constrained};
+use crate::fallback::{self, Results, constrained};
 use crate::message::{ContentBlock, Message, Role, StopReason, Usage, text_of};
 use crate::provider::Delta;
 
@@ -22,10 +22,6 @@ use crate::provider::Delta;
 const SMALL: u64 = 1_000_000_000;
 /// Tokens of such a model's answer where no limit is set: one that has not ended by then repeats itself.
 const ANSWER: usize = 1_024;
-/// How a result begins under the prompt protocol, and one of a call that failed.
-const RESULT: &str = "<tool_response";
-const RESULT_END: &str = "</tool_response>";
-const FAILED: &str = " error=\"true\">";
 
 /// What of a request a job needs.
 pub(super) struct Asked {
@@ -114,8 +110,10 @@ fn plain(said: Vec<Said>) -> Vec<Said> {
                 Some(answer) => next.text = answer,
                 None => continue,
             }
-        } else if next.text.starts_with(RESULT) {
-            next.text = untagged(&next.text);
+        } else if let Some(read) = fallback::results(&next.text) {
+            let parts = read.texts.iter().copied().chain([read.rest]);
+            let parts = parts.filter(|part| !part.is_empty());
+            next.text = parts.collect::<Vec<_>>().join("\n\n");
         }
         match out.last_mut() {
             Some(last) if last.by == next.by => {
@@ -128,13 +126,10 @@ fn plain(said: Vec<Said>) -> Vec<Said> {
     out
 }
 
-/// Returns results without the tags around them.
-fn untagged(results: &str) -> String {
-    let parts = results.split(RESULT).filter_map(|part| {
-        let (_, result) = part.split_once('>')?;
-        Some(result.trim_end().trim_end_matches(RESULT_END).trim())
-    });
-    parts.collect::<Vec<_>>().join("\n\n")
+/// Returns the results that a message of the user's is; `None` where the user said something in it.
+fn only_results(said: &Said) -> Option<Results<'_>> {
+    let read = fallback::results(&said.text).filter(|read| read.rest.is_empty());
+    read.filter(|_| said.by == Speaker::User)
 }
 
 /// Writes plain words as the answer of a form.
@@ -250,21 +245,20 @@ impl Loaded {
         let (Some(last), true, Some(ranked)) = (last, is_small, Ranked::read(form)) else {
             return Ok(Wanted::Form(form.to_owned()));
         };
-        if last.text.starts_with(RESULT) {
+        if let Some(read) = only_results(last) {
             // What was asked for is there. After a failure everything is open, once: it would say the same again.
-            let failed = |said: &&Said| said.by == Speaker::User && said.text.contains(FAILED);
-            let turn = said
-                .iter()
-                .rev()
-                .take_while(|said| said.by != Speaker::User || said.text.starts_with(RESULT));
-            let failures = turn.filter(failed).count();
-            return Ok(match last.text.contains(FAILED) && failures < 2 {
+            let turn = said.iter().rev();
+            let turn =
+                turn.take_while(|said| said.by != Speaker::User || only_results(said).is_some());
+            let failed = |said: &&Said| only_results(said).is_some_and(|read| read.failed);
+            return Ok(match read.failed && turn.filter(failed).count() < 2 {
                 true => Wanted::Form(form.to_owned()),
                 false => Wanted::Answer,
             });
         }
+        let asked = fallback::results(&last.text).map_or(last.text.as_str(), |read| read.rest);
         let vocabulary = self.engine.vocabulary();
-        let mut text = Template::encode(&[Part::Text(last.text.clone())], vocabulary);
+        let mut text = Template::encode(&[Part::Text(asked.to_owned())], vocabulary);
         text.truncate(choose::LONGEST);
         let (mut scores, mut best) = (Vec::new(), f64::NEG_INFINITY);
         for line in &ranked.lines {
@@ -379,7 +373,7 @@ mod tests {
             ),
             (
                 Speaker::User,
-                "<tool_response name=\"weather\" id=\"1\">\nrain > sun\n</tool_response>\n<tool_response name=\"x\" id=\"2\">\nno\n</tool_response>",
+                "<tool_response name=\"weather\" id=\"1\">\nrain > sun\n</tool_response>\n<tool_response name=\"x\" id=\"2\">\nno\n</tool_response>\n\nAnd now?",
             ),
         ]);
         let told = Wanted::Answer.told(talk.clone());
@@ -390,7 +384,7 @@ mod tests {
                 (Speaker::System, "Be kind."),
                 (Speaker::User, "Hi"),
                 (Speaker::Assistant, "Hello\n!"),
-                (Speaker::User, "Weather?\n\nrain > sun\n\nno"),
+                (Speaker::User, "Weather?\n\nrain > sun\n\nno\n\nAnd now?"),
             ]
         );
         assert_eq!(Wanted::Text.told(talk.clone()).len(), talk.len());

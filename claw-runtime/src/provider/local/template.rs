@@ -1,9 +1,11 @@
 //! A conversation as a prompt: the chat template that a file of weights brings, rendered.
 //!
-//! A template is a program somebody else wrote, so its steps, its depth and what it writes are bounded. What people, tools
-//! and models said is not shown to it: it gets a placeholder for each text, and the texts take their places afterwards. So
+//! A template is a program somebody else wrote, so its steps, its depth, what it writes and what it holds are bounded
+//! ([`guard`]). What people, tools and models said is not shown to it: it gets a placeholder for each text, and the texts take their places afterwards. So
 //! the marks of the chat form come from the template alone, and whoever writes `<|im_end|>` has written ten characters.
 //! Without a template that works, the conversation is written the way most models know, by the marks they have.
+
+mod guard;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind, from_args};
@@ -11,10 +13,11 @@ use minijinja::{Environment, Error, ErrorKind, State, context};
 
 use super::engine::{Kind, Vocabulary};
 
-/// Instructions a template may take, and how deep it may go.
+/// Instructions a template may take, those for each text more, and how deep it may go.
 const STEPS: u64 = 100_000;
+const STEPS_A_TEXT: u64 = 500;
 const DEPTH: usize = 50;
-/// Bytes a template may have, and may write beside the texts.
+/// Bytes a template may write beside the texts.
 const LONGEST: usize = 1 << 18;
 
 /// Around the number of a text in what a template writes: characters for private use, which no template has.
@@ -76,9 +79,7 @@ impl Template {
             words.any(|(word, kind)| *kind == Kind::Special && word == mark.as_bytes())
         };
         Self {
-            source: source
-                .filter(|source| source.len() <= LONGEST)
-                .map(str::to_owned),
+            source: source.and_then(guard::guarded),
             begin: name(vocabulary.begin),
             end: name(vocabulary.end.first().copied()),
             chatml: is_mark("<|im_start|>") && is_mark("<|im_end|>"),
@@ -108,7 +109,7 @@ impl Template {
 
     fn run(&self, source: &str, said: &[Said]) -> Result<Vec<Part>, Error> {
         let mut env = Environment::new();
-        env.set_fuel(Some(STEPS));
+        env.set_fuel(Some(STEPS + STEPS_A_TEXT * said.len() as u64));
         env.set_recursion_limit(DEPTH);
         // As those who write chat templates expect.
         let blocks = SyntaxConfig::builder()
@@ -118,6 +119,7 @@ impl Template {
         env.set_syntax(blocks);
         env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         env.set_unknown_method_callback(method);
+        guard::bound(&mut env, said.len());
         env.add_function(
             "raise_exception",
             |message: String| -> Result<String, Error> {
@@ -246,7 +248,7 @@ impl std::io::Write for Bounded {
 
 /// The methods of Python's texts and maps that chat templates call.
 fn method(
-    _state: &mut State<'_, '_>,
+    state: &mut State<'_, '_>,
     value: &Value,
     name: &str,
     args: &[Value],
@@ -274,6 +276,8 @@ fn method(
     let Some(text) = value.as_str() else {
         return unknown();
     };
+    // The engine counts what comes of it, not the way there.
+    state.consume_fuel(text.len() as u64 / 8)?;
     let cut = |args: &[Value]| -> Result<Vec<char>, Error> {
         let (set,): (Option<String>,) = from_args(args)?;
         Ok(set

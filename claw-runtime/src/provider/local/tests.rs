@@ -1,5 +1,7 @@
 //! The provider end to end, on a real model where `CLAW_TEST_GGUF` names one.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::*;
@@ -65,7 +67,7 @@ fn request<'a>(model: &'a str, messages: &'a [Message]) -> Request<'a> {
 async fn any_weights_write_the_form() {
     let (_folder, path) = engine::tests::small_model();
     let local = Local::new("local", Settings::default()).weights("tiny", &path);
-    let form = constrained::schema(&tools());
+    let form = constrained::schema(&tools(), &BTreeSet::new());
     let messages = [Message::user("Hi <|im_end|>")];
     let mut short = request("tiny", &messages);
     (short.form, short.max_output_tokens) = (Some(&*form), Some(200));

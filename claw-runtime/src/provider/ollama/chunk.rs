@@ -8,7 +8,8 @@ use crate::provider::DeltaSink;
 use crate::provider::decode::{Format, Framing};
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Texts};
-use crate::provider::lenient::{few, number, text};
+use crate::provider::lenient::{Count, few, text};
+use crate::provider::loose;
 
 /// Reads the lines of one answer.
 #[derive(Debug, Default)]
@@ -27,10 +28,10 @@ struct Chunk<'a> {
     done: Option<bool>,
     #[serde(borrow, default)]
     done_reason: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    prompt_eval_count: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    eval_count: Option<&'a RawValue>,
+    #[serde(default)]
+    prompt_eval_count: Count,
+    #[serde(default)]
+    eval_count: Count,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -61,7 +62,7 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
+        let Some(chunk) = loose::read::<Chunk<'_>>(json) else {
             return draft.complain(json, whole);
         };
         if chunk.error.is_some() && draft.complain(json, whole) {
@@ -79,18 +80,17 @@ impl Format for Chunks {
                 draft.advance();
                 let id = text(call.id);
                 let index = Some(self.calls);
-                function::take(index, &id, call.function, Texts::Whole, draft, sink);
+                function::take(index, &id, call.function(), Texts::Whole, draft, sink);
                 self.calls += 1;
             }
         }
         if chunk.done == Some(true) {
-            let (input, output) = (number(chunk.prompt_eval_count), number(chunk.eval_count));
+            let (input, output) = (chunk.prompt_eval_count.0, chunk.eval_count.0);
             if input.is_some() || output.is_some() {
                 // A prompt that was cached as a whole is not counted.
-                let bounded = |count: Option<u64>| count.unwrap_or(0).min(1 << 40);
                 draft.assembler.usage(Usage {
-                    input_tokens: bounded(input),
-                    output_tokens: bounded(output),
+                    input_tokens: input.unwrap_or(0),
+                    output_tokens: output.unwrap_or(0),
                     ..Usage::default()
                 });
             }

@@ -12,6 +12,7 @@ use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Function, Texts};
 use crate::provider::lenient::{Count, few, number, text, value};
+use crate::provider::loose;
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
 /// Reads the documents of one answer.
@@ -78,7 +79,7 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(json) else {
+        let Some(chunk) = loose::read::<Chunk<'_>>(json) else {
             return draft.complain(json, whole);
         };
         if chunk.prompt_progress.is_some() {
@@ -239,9 +240,9 @@ struct Details {
 
 /// Reads the tokens spent, without a tree of what else stands there.
 fn read_usage(raw: &RawValue) -> Option<Usage> {
-    let tokens: Tokens<'_> = serde_json::from_str(raw.get()).ok()?;
+    let tokens: Tokens<'_> = loose::read(raw.get())?;
     let details = |raw: Option<&RawValue>| -> Details {
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        raw.and_then(|raw| loose::read(raw.get()))
             .unwrap_or_default()
     };
     let input = tokens.prompt_tokens.0.or(tokens.input_tokens.0);

@@ -17,6 +17,7 @@ use crate::provider::endpoint::{self, Endpoint, SetupError};
 use crate::provider::{
     Capabilities, DeltaSink, FailureClass, Provider, ProviderError, Reply, Request,
 };
+use crate::registry::Toolset;
 use crate::secret::Secrets;
 
 /// A service that speaks OpenAI chat completions.
@@ -162,13 +163,13 @@ impl Provider for OpenAiChat {
         request: Request<'_>,
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
-        let offers_tools = request.tools.is_some_and(|tools| !tools.is_empty());
+        let attempt = Box::pin(self.attempt(&request, sink));
+        if !self.quirks.props || request.tools.is_none_or(Toolset::is_empty) {
+            return attempt;
+        }
         let model = request.model.to_owned();
-        let attempt = self.attempt(&request, sink);
         Box::pin(async move {
-            if offers_tools && self.quirks.props {
-                self.has_room_for_tools(&model).await?;
-            }
+            self.has_room_for_tools(&model).await?;
             attempt.await
         })
     }

@@ -74,6 +74,10 @@ impl Events {
                 self.item(at).said = true;
                 draft.text(piece, sink);
             }
+            "response.output_text.done" if !self.item(at).said => {
+                self.item(at).said = true;
+                draft.text(event["text"].as_str().unwrap_or(""), sink);
+            }
             "response.refusal.delta" => {
                 self.item(at).said = true;
                 self.refuse(piece, draft, sink);
@@ -154,8 +158,8 @@ impl Events {
                 let object = item["arguments"].to_string();
                 let arguments = match &item["arguments"] {
                     Value::String(text) => Arguments::Whole(text),
-                    Value::Object(_) => Arguments::Whole(&object),
-                    _ => Arguments::Text(""),
+                    Value::Null => Arguments::Text(""),
+                    _ => Arguments::Whole(&object),
                 };
                 call(at, call_id(item), name(item), arguments, draft, sink);
             }

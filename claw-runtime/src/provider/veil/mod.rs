@@ -2,17 +2,20 @@
 //! comes from it.
 //!
 //! The session keeps the values themselves, and so tools get them: a model that is told `[phone-1]` can still have that number
-//! called. Only what is sent to the service is without them: instructions, what people, tools and the model said. Images, tool
-//! definitions and what a service signed go as they are.
+//! called. Only what is sent to the service is without them: instructions, what people, tools and the model said, and what tool
+//! definitions say. Names of tools and arguments and what a service signed go as they are. So do images, which are counted;
+//! [`Veil::deny_images`] lets none go.
 //!
 //! Placeholders are numbered as their values first occur in the conversation. So they are the same in every request of a
-//! session, which caches at the service need, and hidden from it better than any digest of a number would be.
+//! session, which caches at the service need (those of tool definitions come first), and hidden from it better than any digest of a number would be.
 
 mod names;
 mod pattern;
 mod restore;
+mod tools;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -22,9 +25,13 @@ use serde_json::value::RawValue;
 use self::names::Names;
 use self::pattern::{KNOWN, Pattern};
 use self::restore::Restoring;
-use super::{Capabilities, DeltaSink, History, Kept, Provider, ProviderError, Reply, Request};
+use self::tools::Offered;
+use super::{
+    Capabilities, DeltaSink, FailureClass, History, Kept, Provider, ProviderError, Reply, Request,
+};
 use crate::dialect::Dialect;
 use crate::message::{ContentBlock, Image, Message, ToolCall};
+use crate::registry::Toolset;
 use crate::secret::Secrets;
 
 /// What is replaced.
@@ -32,6 +39,8 @@ use crate::secret::Secrets;
 pub struct Veil {
     /// What placeholders look like stands first, then the others as they were added.
     patterns: Vec<Pattern>,
+    /// Whether images may not be sent.
+    denies_images: bool,
 }
 
 /// Why a pattern cannot be used.
@@ -110,7 +119,17 @@ impl Veil {
         let names: Vec<&str> = patterns.iter().map(|it| it.name.as_str()).collect();
         let placeholder = Pattern::placeholder(&names);
         patterns.insert(0, placeholder);
-        Ok(Self { patterns })
+        Ok(Self {
+            patterns,
+            denies_images: false,
+        })
+    }
+
+    /// Lets no image be sent: what one shows cannot be replaced. A request with an image fails.
+    #[must_use]
+    pub fn deny_images(mut self) -> Self {
+        self.denies_images = true;
+        self
     }
 
     fn message(&self, names: &mut Names, message: &Message) -> Message {
@@ -194,6 +213,10 @@ pub struct Veiled {
     veil: Veil,
     /// The most values of each pattern that a request has hidden.
     most: Mutex<Vec<usize>>,
+    /// The most images that a request had.
+    most_images: AtomicUsize,
+    /// The tools that were offered last.
+    offered: Mutex<Arc<Offered>>,
 }
 
 impl Veiled {
@@ -203,7 +226,41 @@ impl Veiled {
             provider,
             veil,
             most: Mutex::default(),
+            most_images: AtomicUsize::new(0),
+            offered: Mutex::default(),
         }
+    }
+
+    /// Returns what the service is told of these tools, made when they are first offered.
+    fn offered(&self, tools: Option<&Toolset>) -> Arc<Offered> {
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let digest = tools.map_or("", Toolset::digest);
+        if offered.digest != digest {
+            let new = tools.map(|tools| Offered::new(&self.veil, tools));
+            *offered = Arc::new(new.unwrap_or_default());
+        }
+        offered.clone()
+    }
+
+    /// Counts the images of a request.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there are some and none may be sent.
+    fn count_images(&self, messages: &[Message]) -> Result<(), ProviderError> {
+        let images = messages.iter().map(|it| images(&it.content)).sum();
+        if images > 0 && self.veil.denies_images {
+            let name = self.provider.name();
+            return Err(ProviderError::new(
+                FailureClass::BadRequest,
+                format!(
+                    "the conversation has an image, which cannot be masked, and the settings let none be sent to `{name}`; \
+                     go on without it, or ask a model that may see it"
+                ),
+            ));
+        }
+        self.most_images.fetch_max(images, Ordering::Relaxed);
+        Ok(())
     }
 
     fn note(&self, counts: &[usize]) {
@@ -215,9 +272,20 @@ impl Veiled {
     }
 }
 
+/// Counts images, also those that tools brought.
+fn images(content: &[ContentBlock]) -> usize {
+    let of = |block: &ContentBlock| match block {
+        ContentBlock::Image(_) => 1,
+        ContentBlock::ToolResult(result) => images(&result.content),
+        _ => 0,
+    };
+    content.iter().map(of).sum()
+}
+
 /// What the service was told of a conversation whose messages do not change any more.
 #[derive(Default)]
 struct Told {
+    tools: Arc<Offered>,
     instructions: String,
     system: String,
     messages: Vec<Message>,
@@ -226,11 +294,12 @@ struct Told {
 }
 
 impl Told {
-    fn new(veil: &Veil, instructions: &str) -> Self {
-        let mut names = Names::default();
+    fn new(veil: &Veil, tools: Arc<Offered>, instructions: &str) -> Self {
+        let mut names = tools.names.clone();
         let mut system = instructions.to_owned();
         veil.text(&mut names, &mut system);
         Self {
+            tools,
             instructions: instructions.to_owned(),
             system,
             names,
@@ -257,6 +326,10 @@ impl Provider for Veiled {
             .collect()
     }
 
+    fn images(&self) -> usize {
+        self.most_images.load(Ordering::Relaxed)
+    }
+
     fn capabilities(&self, model: &str) -> Capabilities {
         self.provider.capabilities(model)
     }
@@ -274,12 +347,20 @@ impl Provider for Veiled {
         request: Request<'_>,
         sink: Option<Box<dyn DeltaSink + 'a>>,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
+        if let Err(denied) = self.count_images(request.messages) {
+            return Box::pin(async { Err(denied) });
+        }
         let history = request.history;
         let settled = history.map_or(0, |it| it.settled.min(request.messages.len()));
         let told: Option<Told> = history.and_then(|it| it.kept.take());
-        let told =
-            told.filter(|it| it.messages.len() <= settled && it.instructions == request.system);
-        let mut told = told.unwrap_or_else(|| Told::new(&self.veil, request.system));
+        let offered = self.offered(request.tools);
+        let told = told.filter(|it| {
+            it.messages.len() <= settled
+                && it.instructions == request.system
+                && it.tools.digest == offered.digest
+        });
+        let mut told =
+            told.unwrap_or_else(|| Told::new(&self.veil, offered.clone(), request.system));
         for message in &request.messages[told.messages.len()..settled] {
             let message = self.veil.message(&mut told.names, message);
             told.messages.push(message);
@@ -289,6 +370,9 @@ impl Provider for Veiled {
         for message in &request.messages[settled..] {
             told.messages.push(self.veil.message(&mut names, message));
         }
+        let form = request
+            .form
+            .map(|form| tools::form(&self.veil, &mut names, form).unwrap_or_else(|| form.into()));
         self.note(&names.counts);
         let names = Arc::new(names);
         let sink = sink.map(|sink| match names.is_empty() {
@@ -303,6 +387,8 @@ impl Provider for Veiled {
         let asked = Request {
             system: &told.system,
             messages: &told.messages,
+            tools: request.tools.map(|tools| offered.told(tools)),
+            form: form.as_deref(),
             history: history.map(|history| History {
                 kept: &told.kept,
                 ..history

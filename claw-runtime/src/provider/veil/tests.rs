@@ -92,9 +92,14 @@ fn a_service_is_told_placeholders_and_the_turn_values() {
         heard.messages[0],
         Message::user("I am [identity-card-1], call [phone-1] or [phone-1].")
     );
+    // The order of members is that of the build.
+    let read = |arguments: &str| serde_json::from_str::<Value>(arguments).expect("JSON");
+    let Some(ContentBlock::ToolCall(told)) = heard.messages[1].content.first() else {
+        panic!("{:?}", heard.messages[1]);
+    };
     assert_eq!(
-        heard.messages[1],
-        called(r#"{"a":"[staff-2]","n":"[phone-1]","to":"[phone-1]"}"#)
+        read(&told.arguments),
+        json!({"to": "[phone-1]", "n": "[phone-1]", "a": "[staff-2]"})
     );
     let Some(ContentBlock::ToolResult(result)) = heard.messages[2].content.first() else {
         panic!("{:?}", heard.messages[2]);
@@ -104,8 +109,8 @@ fn a_service_is_told_placeholders_and_the_turn_values() {
         panic!("{reply:?}");
     };
     assert_eq!(
-        call.arguments,
-        format!(r#"{{"text":"id {CARD}","to":"{PHONE}"}}"#)
+        read(&call.arguments),
+        json!({"text": format!("id {CARD}"), "to": PHONE})
     );
     assert_eq!(
         crate::message::text_of(&reply.content),
@@ -236,4 +241,136 @@ proptest! {
             prop_assert!(arguments["n"].is_string(), "{}", call.arguments);
         }
     }
+}
+
+fn looking(description: &str, schema: serde_json::Value) -> Toolset {
+    let run: crate::tool::Handler = Arc::new(|_, _| Box::pin(async { Ok(Default::default()) }));
+    let spec = crate::tool::Spec::new("look".into(), description.to_owned().into());
+    Toolset::new([Arc::new(crate::tool::Tool::dynamic(spec, schema, run))]).unwrap()
+}
+
+#[test]
+fn tool_definitions_are_told_without_values_and_calls_come_back_with_them() {
+    let tools = looking(
+        &format!("Looks for E0001 at {PHONE}."),
+        json!({"type": "object", "properties": {
+            "of": {"type": "string", "enum": ["E0001", "E0002", "nobody"], "default": "E0002"},
+            "n": {"type": "integer", "const": 13_812_345_678_u64, "description": format!("As {CARD}.")},
+            "p": {"type": "string", "pattern": "^E0003$"},
+            "q": {"type": "string", "pattern": "^x$", "examples": ["E0002"]},
+        }}),
+    );
+    let (veiled, scripted) = veiled([
+        calls("look", json!({"of": "[staff-2]", "n": "[phone-1]"})),
+        says("Seen."),
+    ]);
+    let messages = [Message::user("Look for E0009 and E0002.")];
+    for (at, form) in [(0, None), (1, Some(r#"{"oneOf":[{"const":"E0009"}]}"#))] {
+        let request = Request {
+            model: "m",
+            system: "",
+            messages: &messages,
+            history: None,
+            tools: Some(&tools),
+            dialect: Dialect::CANONICAL,
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: None,
+            stop: &[],
+            form,
+        };
+        let reply = futures_util::FutureExt::now_or_never(veiled.complete(request, None));
+        let reply = reply.unwrap().unwrap();
+        let heard = &scripted.requests()[at];
+        // What the tools hold is numbered first, so that no conversation changes it.
+        assert_eq!(
+            heard.messages,
+            [Message::user("Look for [staff-3] and [staff-2].")]
+        );
+        if at == 0 {
+            let Some(ContentBlock::ToolCall(call)) = reply.content.first() else {
+                panic!("{reply:?}");
+            };
+            let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
+            assert_eq!(arguments, json!({"of": "E0002", "n": PHONE}));
+        } else {
+            assert_eq!(
+                heard.form.as_deref(),
+                Some(r#"{"oneOf":[{"const":"[staff-3]"}]}"#)
+            );
+        }
+    }
+    let told = veiled.offered(Some(&tools));
+    let told = told.told(&tools);
+    let look = told.get("look").unwrap();
+    assert_eq!(look.spec().description, "Looks for [staff-1] at [phone-1].");
+    let schema: serde_json::Value = serde_json::from_str(&look.input_schema()).unwrap();
+    assert_eq!(
+        schema["properties"],
+        json!({
+            "of": {"type": "string", "enum": ["[staff-1]", "[staff-2]", "nobody"], "default": "[staff-2]"},
+            "n": {"const": "[phone-1]", "description": "As [identity-card-1]."},
+            "p": {"type": "string"},
+            "q": {"type": "string", "pattern": "^x$", "examples": ["[staff-2]"]},
+        })
+    );
+    let hidden: Vec<_> = veiled.hidden().into_iter().collect();
+    let counts = [("identity-card", 1), ("phone", 1), ("staff", 3)];
+    assert_eq!(hidden, counts.map(|(name, count)| (name.to_owned(), count)));
+}
+
+#[test]
+fn tools_that_hold_nothing_are_told_as_they_are() {
+    let tools = looking(
+        "Looks.",
+        json!({"type": "object", "properties": {"phone": {"type": "string"}}}),
+    );
+    let (veiled, _) = veiled([]);
+    let told = veiled.offered(Some(&tools));
+    assert!(std::ptr::eq(told.told(&tools), &raw const tools));
+}
+
+#[test]
+fn images_are_counted_or_denied() {
+    let image = || ContentBlock::Image(Image::Url("https://e.example/a.png".into()));
+    let result = Message {
+        role: crate::message::Role::Tool,
+        content: vec![ContentBlock::ToolResult(ToolResult {
+            call_id: "c".into(),
+            name: "look".into(),
+            content: vec![ContentBlock::text("seen"), image()],
+            is_error: false,
+        })],
+    };
+    let mut asked = Message::user("What is it?");
+    asked.content.push(image());
+    let messages = [asked, called("{}"), result];
+    let (sends, scripted) = veiled([says("A cat."), says("Hi.")]);
+    ask(&sends, "", &messages, None);
+    ask(&sends, "", &[Message::user("Hi")], None);
+    assert_eq!((sends.images(), scripted.requests().len()), (2, 2));
+    let scripted = Arc::new(Scripted::new([says("Hi.")]));
+    let denies = Veiled::new(scripted.clone(), veil().deny_images());
+    let denied = |messages: &[Message]| {
+        let request = Request {
+            model: "m",
+            system: "",
+            messages,
+            history: None,
+            tools: None,
+            dialect: Dialect::CANONICAL,
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: None,
+            stop: &[],
+            form: None,
+        };
+        let reply = futures_util::FutureExt::now_or_never(denies.complete(request, None));
+        reply.unwrap().err()
+    };
+    for end in [1, 3] {
+        let error = denied(&messages[..end]).expect("denied");
+        assert_eq!(error.class, FailureClass::BadRequest);
+        assert!(error.message.contains("cannot be masked"), "{error}");
+    }
+    assert_eq!((denies.images(), scripted.requests().len()), (0, 0));
+    assert_eq!(denied(&[Message::user("Hi")]), None);
 }

@@ -161,24 +161,47 @@ fn a_schema_that_asks_without_end_is_given_up() {
         Ok(schema) => outcome(&schema, r#"{"a":1}"#, Coerce::Safe, Unknown::Refuse),
         Err(error) => error.problem,
     };
-    for schema in [
-        json!({"$defs": string(), "not": {"$ref": "#/$defs/a0"}, "type": "object"}),
-        json!({"$defs": string(), "if": true, "then": {"$ref": "#/$defs/a0"}}),
-        json!({"$defs": string(), "properties": {"a": {"$dynamicRef": "#/$defs/a0"}}}),
-        json!({"$defs": doubling(json!({})), "not": {"not": {"$ref": "#/$defs/a0"}}}),
-        json!({"$defs": string(), "$ref": "#/$defs/a0"}),
+    // What a check of every path would take hours for ends with its bound, and says so.
+    let too_much = "! : too much to check; send less";
+    for (schema, said) in [
+        (
+            json!({"$defs": string(), "not": {"$ref": "#/$defs/a0"}, "type": "object"}),
+            r#"{"a":1}"#,
+        ),
+        (
+            json!({"$defs": string(), "if": true, "then": {"$ref": "#/$defs/a0"}}),
+            too_much,
+        ),
+        (
+            json!({"$defs": string(), "properties": {"a": {"$dynamicRef": "#/$defs/a0"}}}),
+            too_much,
+        ),
+        (
+            json!({"$defs": doubling(json!({})), "not": {"not": {"$ref": "#/$defs/a0"}}}),
+            too_much,
+        ),
+        (
+            json!({"$defs": string(), "$ref": "#/$defs/a0"}),
+            r#"! : expected string, got object {"a":1}"#,
+        ),
         // References into what is no schema.
-        json!({"if": true, "then": {"$ref": "#/default/a0"}, "default": {"a0": {"type": "null"}}}),
-        nested,
-        chain(900, |to| to),
-        chain(900, |to| json!({"not": to})),
-        chain(900, |to| (0..50).fold(to, |to, _| json!({"allOf": [to]}))),
-        chain(5_000, |to| to),
+        (
+            json!({"if": true, "then": {"$ref": "#/default/a0"}, "default": {"a0": {"type": "null"}}}),
+            r#"! : expected null, got object {"a":1}"#,
+        ),
+        (nested, "! /a: unknown parameter"),
+        (chain(900, |to| to), too_much),
+        (
+            chain(900, |to| json!({"not": to})),
+            "! /a: expected anything but a value, got 1",
+        ),
+        (
+            chain(900, |to| (0..50).fold(to, |to, _| json!({"allOf": [to]}))),
+            "references lead too deep",
+        ),
+        (chain(5_000, |to| to), "refers to more than 1,000 places"),
     ] {
-        let start = std::time::Instant::now();
-        let said = told(&schema);
-        let most = std::time::Duration::from_secs(20);
-        assert!(start.elapsed() < most, "{said}");
+        assert_eq!(told(&schema), said);
     }
     // A step of a long text is many.
     let long = doubling(json!({"pattern": "b(?=c)|a"}));
@@ -188,12 +211,6 @@ fn a_schema_that_asks_without_end_is_given_up() {
     let text = json!({"a": "a".repeat(1_000_000)}).to_string();
     assert_eq!(
         outcome(&schema.unwrap(), &text, Coerce::Safe, Unknown::Refuse),
-        "! : too much to check; send less"
-    );
-    let said = told(&json!({"$defs": string(), "if": true, "then": {"$ref": "#/$defs/a0"}}));
-    assert_eq!(said, "! : too much to check; send less");
-    assert_eq!(
-        told(&chain(5_000, |to| to)),
         "! : too much to check; send less"
     );
 }

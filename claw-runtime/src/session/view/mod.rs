@@ -246,6 +246,16 @@ impl View {
             .any(|(p, m, f)| p == provider && m == model && f == fact)
     }
 
+    /// Returns the tools whose arguments a form for this model leaves open.
+    pub fn loose<'v>(&'v self, provider: &str, model: &str) -> BTreeSet<&'v str> {
+        let of_model = |(p, m, fact): &'v (String, String, Fact)| match fact {
+            Fact::FormRefused { tools } if p == provider && m == model => tools.as_slice(),
+            _ => &[],
+        };
+        let tools = self.learnt.iter().flat_map(of_model);
+        tools.map(String::as_str).collect()
+    }
+
     /// Returns the dialect that a model's tools go in when `declared` is the one it is said to take: the first of it and
     /// its laxer ones that was not seen to be refused.
     pub fn dialect(

@@ -1,6 +1,6 @@
 //! A round whose calls are not all answered yet, and the answers made up for them meanwhile.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use serde::de::{MapAccess, SeqAccess, Visitor};
 
@@ -57,7 +57,7 @@ impl OpenCall {
 pub(super) struct Round {
     calls: Vec<OpenCall>,
     /// Where the unanswered ones stand: a model may ask for a great many.
-    open: HashMap<String, usize>,
+    open: BTreeMap<String, usize>,
 }
 
 impl Round {

@@ -1,5 +1,6 @@
 //! Forms over a vocabulary of single bytes, followed by chance instead of a model.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -123,7 +124,7 @@ proptest! {
     #[test]
     fn what_is_allowed_is_valid(first in schema(), second in schema(), seed in any::<u64>()) {
         let tools = tools(&[("first", first), ("second", second)]);
-        let form = constrained::schema(&tools);
+        let form = constrained::schema(&tools, &BTreeSet::new());
         let forms = forms();
         let mut state = seed;
         for _ in 0..4 {
@@ -168,7 +169,7 @@ fn a_reply_is_written_in_one_way_and_ends() {
         "add",
         json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}),
     )]);
-    let form = constrained::schema(&tools);
+    let form = constrained::schema(&tools, &BTreeSet::new());
     let forms = forms();
     let hold = || forms.hold(&form).expect("a form");
     let whole = r#"{"name": "add", "arguments": {"a": 12}}"#;
@@ -261,4 +262,18 @@ fn free_words_end_where_they_go_in_a_loop() {
         assert_eq!(free.mask(&mut []), Ok(Step::More));
         assert_eq!(free.take(token), Ok(Step::More));
     }
+}
+
+#[test]
+fn a_call_that_cannot_be_followed_is_named() {
+    let call = |name: &str, arguments: Value| json!({"type": "object", "properties": {"name": {"const": name}, "arguments": arguments}});
+    let bad = json!({"type": "string", "pattern": "(?<=a)b"});
+    let open = json!({"type": "object", "additionalProperties": true});
+    let form = |second: &Value| {
+        json!({"oneOf": [call("good", open.clone()), call("bad", second.clone())]}).to_string()
+    };
+    let forms = forms();
+    let error = forms.hold(&form(&bad)).err().expect("no form").0;
+    assert!(error.ends_with(" of `bad`"), "{error}");
+    assert!(forms.hold(&form(&open)).is_ok());
 }

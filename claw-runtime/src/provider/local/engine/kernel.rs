@@ -122,21 +122,11 @@ fn row_times<S: pulp::Simd, B: Block, const N: usize>(
     tokens: &[Token<'_>; N],
 ) -> [f32; N] {
     #[cfg(target_arch = "x86_64")]
-    let mut sums = match v3(simd) {
-        Some(v3) => avx2(v3, row, tokens),
-        None => plain(row, tokens),
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let mut sums = {
-        let _ = simd;
-        plain(row, tokens)
-    };
-    if !row.least.is_empty() {
-        for (sum, token) in sums.iter_mut().zip(tokens) {
-            *sum += dot(row.least, token.sums);
-        }
+    if let Some(v3) = v3(simd) {
+        return avx2(v3, row, tokens);
     }
-    sums
+    let _ = simd;
+    plain(row, tokens)
 }
 
 /// Returns the proof that AVX2 may be used where `S` is it.
@@ -155,12 +145,12 @@ fn avx2<B: Block, const N: usize>(
 ) -> [f32; N] {
     let count = row.blocks.len();
     let scales = &row.scales[..count];
-    let tokens = tokens.map(|token| (&token.quants[..count], &token.scales[..count]));
+    let numbers = tokens.map(|token| (&token.quants[..count], &token.scales[..count]));
     // Two sums each, so that an addition need not wait for the one before it.
     let mut sums = [[v3.avx._mm256_setzero_ps(); N]; 2];
     for at in 0..count {
         let [first, second] = row.blocks[at].unpack_v3(v3);
-        for (place, (quants, token_scales)) in tokens.iter().enumerate() {
+        for (place, (quants, token_scales)) in numbers.iter().enumerate() {
             let halves: [[i16; BLOCK / 2]; 2] = pulp::cast(quants[at]);
             let low = v3.avx2._mm256_madd_epi16(first, pulp::cast(halves[0]));
             let high = v3.avx2._mm256_madd_epi16(second, pulp::cast(halves[1]));
@@ -173,10 +163,19 @@ fn avx2<B: Block, const N: usize>(
         sums.swap(0, 1);
     }
     let [even, odd] = sums;
+    let (least, least_rest) = row.least.as_chunks::<8>();
     let mut products = [0.0; N];
     for (at, product) in products.iter_mut().enumerate() {
-        let sum = v3.avx._mm256_add_ps(even[at], odd[at]);
-        *product = pulp::cast::<_, [f32; 8]>(sum).iter().sum();
+        let mut sum = v3.avx._mm256_add_ps(even[at], odd[at]);
+        let (others, others_rest) = tokens[at].sums.as_chunks::<8>();
+        for (least, other) in least.iter().zip(others) {
+            let (least, other) = (pulp::cast(*least), pulp::cast(*other));
+            sum = v3.fma._mm256_fmadd_ps(least, other, sum);
+        }
+        *product = total(pulp::cast(sum));
+        for (least, other) in least_rest.iter().zip(others_rest) {
+            *product += least * other;
+        }
     }
     products
 }
@@ -194,8 +193,19 @@ fn plain<B: Block, const N: usize>(row: Row<'_, B>, tokens: &[Token<'_>; N]) -> 
                 *sum += (first + second) as f32 * scale;
             }
         }
-        sums.iter().sum()
+        let least = row.least.iter().zip(token.sums);
+        sums.iter().sum::<f32>() + least.map(|(least, sum)| least * sum).sum::<f32>()
     })
+}
+
+/// Adds up in pairs: sums of sums need not wait for each other.
+#[inline(always)]
+pub(super) fn total(lanes: [f32; 8]) -> f32 {
+    let mut four = [0.0; 4];
+    for at in 0..4 {
+        four[at] = lanes[at] + lanes[at + 4];
+    }
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 /// A whole number that weights or activations are written as.
@@ -249,86 +259,30 @@ impl<T: Quant> pulp::NullaryFnOnce for Quantise<'_, T> {
         let (blocks, _) = self.numbers.as_chunks::<BLOCK>();
         let out = self.quants.iter_mut().zip(self.scales);
         for (block, (quants, scale)) in blocks.iter().zip(out) {
-            // Sizes of numbers sort like their bits, and those of what is not finite are the largest.
-            let sizes = block.map(|number| number.to_bits() & 0x7fff_ffff);
-            let peak = f32::from_bits(sizes.iter().fold(0, |peak, size| peak.max(*size)));
-            if !peak.is_normal() {
-                (*scale, *quants) = (0.0, [T::default(); BLOCK]);
-                continue;
-            }
-            *scale = peak / T::MOST;
-            let factor = T::MOST / peak;
-            // Added to this, a number is rounded to a whole one, which is then its lowest bits.
-            *quants = block.map(|number| T::from_whole((number * factor + 12_582_912.0).to_bits()));
+            *scale = shrink(block, quants);
         }
     }
 }
 
-/// Weighs each of the rows of `memory` against `query` and adds up the rows of `values` by the softmax of the weights.
-pub(super) struct Attend<'a> {
-    /// One head's numbers for the token that looks back.
-    pub query: &'a [f32],
-    /// All heads' keys, one row a token.
-    pub keys: &'a [f32],
-    /// All heads' values, one row a token.
-    pub values: &'a [f32],
-    /// Numbers in a row of keys or values.
-    pub stride: usize,
-    /// Where this head's numbers begin in a row.
-    pub at: usize,
-    /// Receives the weights; one a token.
-    pub weights: &'a mut Vec<f32>,
-    /// Receives the sum.
-    pub out: &'a mut [f32],
-}
-
-impl Attend<'_> {
-    pub(super) fn run(self) {
-        Arch::new().dispatch(self);
-    }
-}
-
-impl pulp::NullaryFnOnce for Attend<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let size = self.query.len();
-        let head = self.at..self.at + size;
-        let scale = 1.0 / (size as f32).sqrt();
-        self.weights.clear();
-        for key in self.keys.chunks_exact(self.stride) {
-            self.weights
-                .push(dot(self.query, &key[head.clone()]) * scale);
-        }
-        softmax(self.weights);
-        self.out.fill(0.0);
-        for (weight, value) in self
-            .weights
-            .iter()
-            .zip(self.values.chunks_exact(self.stride))
-        {
-            for (out, value) in self.out.iter_mut().zip(&value[head.clone()]) {
-                *out += weight * value;
-            }
-        }
-    }
-}
-
-/// Turns logits into probabilities, in place.
+/// Writes numbers as whole ones, and returns what they are times of. If one is not finite, all become zeros.
 #[inline(always)]
-pub(super) fn softmax(numbers: &mut [f32]) {
-    let peak = numbers
-        .iter()
-        .fold(f32::NEG_INFINITY, |peak, number| peak.max(*number));
-    let mut sum = 0.0;
-    for number in numbers.iter_mut() {
-        *number = exp(*number - peak);
-        sum += *number;
-    }
+pub(super) fn shrink<T: Quant>(numbers: &[f32], quants: &mut [T]) -> f32 {
+    // Sizes of numbers sort like their bits, and those of what is not finite are the largest.
+    let mut peak = 0;
     for number in numbers {
-        *number /= sum;
+        peak = peak.max(number.to_bits() & 0x7fff_ffff);
     }
+    let peak = f32::from_bits(peak);
+    if !peak.is_normal() {
+        quants.fill(T::default());
+        return 0.0;
+    }
+    let factor = T::MOST / peak;
+    for (quant, number) in quants.iter_mut().zip(numbers) {
+        // Added to this, a number is rounded to a whole one, which is then its lowest bits.
+        *quant = T::from_whole((number * factor + 12_582_912.0).to_bits());
+    }
+    peak / T::MOST
 }
 
 /// Multiplies `numbers` by how much of `gate` passes: `gate / (1 + e^-gate)`.
@@ -368,18 +322,4 @@ pub(super) fn exp(x: f32) -> f32 {
         .iter()
         .fold(series, |series, term| series * rest + term);
     series * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
-}
-
-/// A sum of products in lanes, so that it can be computed side by side.
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0; 16];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
-    for (a, b) in a.iter().zip(b) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += a * b;
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
 }

@@ -17,6 +17,9 @@ const SLAB: usize = 4 << 20;
 /// Products of numbers below which a second thread costs more than it brings.
 const GRAIN: usize = 1 << 17;
 
+/// Rows whose products are turned at a time.
+const STRIP: usize = 16;
+
 /// A table of weights.
 pub(super) enum Matrix {
     Eight(Table<Eight>),
@@ -195,9 +198,13 @@ impl<B: Block> Table<B> {
         }
         let mut columns = vec![0.0; rows * width];
         self.products(&tokens, threads, &mut columns);
-        for (row, products) in columns.chunks_exact(width).enumerate() {
-            for (token, product) in products.iter().enumerate() {
-                out[token * rows + row] = *product;
+        // In strips, so that what is written side by side is written at once.
+        for (strip, columns) in columns.chunks(STRIP * width).enumerate() {
+            for (token, out) in out.chunks_exact_mut(rows).enumerate() {
+                let out = out[strip * STRIP..].iter_mut();
+                for (out, products) in out.zip(columns.chunks_exact(width)) {
+                    *out = products[token];
+                }
             }
         }
     }

@@ -5,6 +5,11 @@ pub(super) trait Reads {
     /// What it remembers of the tokens of one text.
     type Memory: Default;
 
+    /// Calls `work` on a thread of the model, if it has any, so that not every step goes from thread to thread.
+    fn on_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        work()
+    }
+
     /// Reads `tokens`, at least one, after those in `memory`; writes the logits of what follows them where asked.
     fn read_on(&self, memory: &mut Self::Memory, tokens: &[u32], logits: Option<&mut Vec<f32>>);
 

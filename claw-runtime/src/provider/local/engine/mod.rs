@@ -4,6 +4,7 @@
 //! chat, no tools and no templates: a job is a list of tokens, a bound and, if need be, a [`Constraint`] that holds the
 //! decoding to a form.
 
+mod attend;
 mod encode;
 mod error;
 mod format;
@@ -139,9 +140,10 @@ impl Engine {
         };
         let threads = options.threads.unwrap_or_else(Threads::default_count);
         let path = path.to_owned();
-        let (orders, taken) = channel();
+        let (orders, mut taken) = channel();
         let thread = std::thread::Builder::new().name("claw-model".to_owned());
-        let started = thread.spawn(move || worker::work(&taken, &rules, || load(&path, threads)));
+        let started =
+            thread.spawn(move || worker::work(&mut taken, &rules, || load(&path, threads)));
         started.map_err(|err| EngineError::Inside(format!("no thread for the model: {err}")))?;
         Ok(Self {
             about: Arc::new(about),

@@ -5,15 +5,20 @@
 //! an earlier one is read from where they differ.
 
 use std::io::{Read, Seek};
+use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::attend::{Look, Seen, Side, attend};
 use super::gguf::{Fault, Gguf};
-use super::kernel::{self, Attend};
+use super::kernel;
 use super::matrix::{Activations, Matrix};
 use super::memories::Reads;
 use super::shape::Shape;
 use super::threads::Threads;
+
+/// Tokens of a prompt that look back together.
+const LOOKS: usize = 8;
 
 /// The weights of one model.
 pub(super) struct Model {
@@ -50,31 +55,35 @@ struct Linear {
 /// What the layers keep of the tokens read so far.
 #[derive(Default)]
 pub(super) struct Memory {
-    layers: Vec<[Vec<f32>; 2]>,
+    layers: Vec<[Side; 2]>,
     tokens: usize,
 }
 
 impl Reads for Model {
     type Memory = Memory;
 
+    fn on_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.run(work)
+    }
+
     fn read_on(&self, memory: &mut Memory, tokens: &[u32], logits: Option<&mut Vec<f32>>) {
         self.threads.run(|| self.pass(memory, tokens, logits));
     }
 
     fn first(&self, memory: &Memory, tokens: usize) -> Memory {
-        let numbers = tokens.min(memory.tokens) * self.shape.key_width();
-        let sides =
-            |[keys, values]: &[Vec<f32>; 2]| [keys[..numbers].to_vec(), values[..numbers].to_vec()];
+        let tokens = tokens.min(memory.tokens);
+        let side = |side: &Side| side.first(tokens, self.shape.sides());
+        let layers = memory.layers.iter();
         Memory {
-            layers: memory.layers.iter().map(sides).collect(),
-            tokens: tokens.min(memory.tokens),
+            layers: layers.map(|sides| sides.each_ref().map(side)).collect(),
+            tokens,
         }
     }
 
     fn cut(&self, memory: &mut Memory, tokens: usize) {
         memory.tokens = memory.tokens.min(tokens);
         for side in memory.layers.iter_mut().flatten() {
-            side.truncate(memory.tokens * self.shape.key_width());
+            side.cut(memory.tokens, self.shape.sides());
         }
     }
 }
@@ -160,7 +169,7 @@ impl Model {
     fn attention(
         &self,
         layer: &Layer,
-        [keys, values]: &mut [Vec<f32>; 2],
+        [keys, values]: &mut [Side; 2],
         before: usize,
         count: usize,
         numbers: &mut [f32],
@@ -194,41 +203,49 @@ impl Model {
         }
         self.turn(&mut scratch.query, before, shape.heads);
         self.turn(&mut scratch.key, before, shape.key_heads);
-        keys.extend_from_slice(&scratch.key);
-        values.extend_from_slice(&scratch.value);
+        keys.push(&scratch.key, shape.sides());
+        values.push(&scratch.value, shape.sides());
 
-        let (head, stride) = (shape.head, shape.key_width());
-        let shared = shape.heads / shape.key_heads;
         scratch.mixed.resize(scratch.query.len(), 0.0);
-        let one = |(at, (query, out)): (usize, (&[f32], &mut [f32])), weights: &mut Vec<f32>| {
-            let seen = (before + at / shape.heads + 1) * stride;
-            let attend = Attend {
-                query,
-                keys: &keys[..seen],
-                values: &values[..seen],
-                stride,
-                at: at % shape.heads / shared * head,
-                weights,
-                out,
-            };
-            attend.run();
+        let (keys, values) = (&*keys, &*values);
+        let shared = shape.heads / shape.key_heads * shape.head;
+        // What the tokens from `first` on take by some of the key heads; `query` and `out` have the numbers of those.
+        let part = |first: usize, heads: Range<usize>, query: &[f32], out: &mut [f32]| {
+            let mut room = Vec::new();
+            let width = heads.len() * shared;
+            for (place, head) in heads.enumerate() {
+                let place = place * shared..(place + 1) * shared;
+                let seen = Seen {
+                    keys,
+                    values,
+                    heads: shape.sides(),
+                    head,
+                };
+                let tokens = query.chunks_exact(width).zip(out.chunks_exact_mut(width));
+                let looks = tokens.enumerate().map(|(at, (query, out))| Look {
+                    queries: &query[place.clone()],
+                    out: &mut out[place.clone()],
+                    tokens: before + first + at + 1,
+                });
+                attend(seen, &mut looks.collect::<Vec<_>>(), &mut room);
+            }
         };
         // As many numbers are looked at as make a second thread worth waking.
-        if count * (before + count) * shape.heads * head > 1 << 18 {
-            let heads = scratch
-                .query
-                .par_chunks(head)
-                .zip(scratch.mixed.par_chunks_mut(head));
-            heads
+        let looked = count * (before + count) * shape.query_width();
+        let many = looked > 1 << 18 && self.threads.count() > 1;
+        let (query, out) = (&scratch.query, &mut scratch.mixed);
+        match count {
+            1 if many => query
+                .par_chunks(shared)
+                .zip(out.par_chunks_mut(shared))
                 .enumerate()
-                .for_each_init(Vec::new, |weights, head| one(head, weights));
-        } else {
-            let mut weights = Vec::new();
-            let heads = scratch
-                .query
-                .chunks(head)
-                .zip(scratch.mixed.chunks_mut(head));
-            heads.enumerate().for_each(|head| one(head, &mut weights));
+                .for_each(|(head, (query, out))| part(0, head..head + 1, query, out)),
+            _ if many => query
+                .par_chunks(LOOKS * shape.query_width())
+                .zip(out.par_chunks_mut(LOOKS * shape.query_width()))
+                .enumerate()
+                .for_each(|(at, (query, out))| part(at * LOOKS, 0..shape.key_heads, query, out)),
+            _ => part(0, 0..shape.key_heads, query, out),
         }
         scratch.activations.set(count, &scratch.mixed);
         layer

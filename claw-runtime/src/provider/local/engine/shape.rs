@@ -1,5 +1,6 @@
 //! The sizes of a model, as its file declares them, checked before any weight is read.
 
+use super::attend::{Heads, Side};
 use super::gguf::{Fault, Gguf, fault};
 use super::matrix::Matrix;
 
@@ -77,8 +78,12 @@ impl Shape {
         let float = |name: &str, default: f32| positive(gguf, &format!("{family}.{name}"), default);
         let scaling = format!("{family}.rope.scaling.type");
         let stretch = match gguf.text(&scaling)? {
-            None | Some("none") => 1.0,
-            Some("linear") => float("rope.scaling.factor", 1.0)?,
+            Some("none") => 1.0,
+            // Where nothing is said, a factor counts; older files have it under another name.
+            None | Some("linear") => {
+                let older = float("rope.scale_linear", 1.0)?;
+                float("rope.scaling.factor", older)?
+            }
             Some(other) => {
                 return Err(fault!(
                     "`{scaling}` is `{other}`; expected `none` or `linear`"
@@ -95,10 +100,18 @@ impl Shape {
                 "`tokenizer.ggml.tokens` names {vocabulary} tokens, tensor `token_embd.weight` has {rows}"
             ));
         }
+        let layers = needed("block_count", 1 << 10)?;
+        for name in gguf.tensors.keys() {
+            if !has_place(name, layers) {
+                return Err(fault!(
+                    "tensor `{name}` has no place in a model of the kind `{family}` with {layers} layers; without it the model would say something else"
+                ));
+            }
+        }
         Ok(Self {
             vocabulary,
             width,
-            layers: needed("block_count", 1 << 10)?,
+            layers,
             feed: needed("feed_forward_length", 1 << 20)?,
             heads,
             key_heads,
@@ -117,6 +130,14 @@ impl Shape {
         self.key_heads * self.head
     }
 
+    /// Returns how these are divided.
+    pub(super) fn sides(&self) -> Heads {
+        Heads {
+            count: self.key_heads,
+            size: self.head,
+        }
+    }
+
     /// Returns how many numbers a token's queries have in a layer.
     pub(super) fn query_width(&self) -> usize {
         self.heads * self.head
@@ -124,7 +145,7 @@ impl Shape {
 
     /// Returns how many bytes are kept of each token that was read.
     pub(super) fn token_bytes(&self) -> u64 {
-        (2 * self.layers * self.key_width() * size_of::<f32>()) as u64
+        (2 * self.layers * Side::token_bytes(self.sides())) as u64
     }
 
     /// Returns how many weights the file has.
@@ -139,6 +160,37 @@ impl Shape {
     pub(super) fn weight_bytes(gguf: &Gguf) -> u64 {
         gguf.tensors.values().map(Matrix::bytes).sum()
     }
+}
+
+/// Tells whether the pass reads a tensor of this name.
+fn has_place(name: &str, layers: usize) -> bool {
+    let whole = [
+        "token_embd.weight",
+        "output.weight",
+        "output_norm.weight",
+        "rope_freqs.weight",
+    ];
+    let of_layer = |part: &str| match part.rsplit_once('.') {
+        Some(("attn_q" | "attn_k" | "attn_v" | "attn_output", "weight" | "bias")) => true,
+        Some((part, "weight")) => matches!(
+            part,
+            "attn_norm"
+                | "attn_q_norm"
+                | "attn_k_norm"
+                | "ffn_norm"
+                | "ffn_gate"
+                | "ffn_up"
+                | "ffn_down"
+        ),
+        _ => false,
+    };
+    let layer = name
+        .strip_prefix("blk.")
+        .and_then(|rest| rest.split_once('.'));
+    whole.contains(&name)
+        || layer.is_some_and(|(at, part)| {
+            at.parse::<usize>().is_ok_and(|at| at < layers) && of_layer(part)
+        })
 }
 
 /// Returns the size `key`, which is from 1 to `most`.

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Some threads, or the calling one alone.
+/// Some threads of our own, so that no work goes to those that a whole process shares.
 pub(super) struct Threads {
     pool: Option<ThreadPool>,
 }
@@ -20,15 +20,20 @@ impl Threads {
         NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// Starts `count` threads; with 1, or where the system gives none, all is done by the caller.
+    /// Starts `count` threads; where the system gives none, all is done by the caller.
     pub(super) fn new(count: NonZeroUsize) -> Self {
-        let pool = (count.get() > 1).then(|| {
-            let pool = ThreadPoolBuilder::new().num_threads(count.get());
-            pool.thread_name(|at| format!("claw-model-{at}")).build()
-        });
+        let pool = ThreadPoolBuilder::new().num_threads(count.get());
+        let pool = pool.thread_name(|at| format!("claw-model-{at}"));
         Self {
-            pool: pool.and_then(Result::ok),
+            pool: pool.build().ok(),
         }
+    }
+
+    /// Returns how many there are.
+    pub(super) fn count(&self) -> usize {
+        self.pool
+            .as_ref()
+            .map_or(1, ThreadPool::current_num_threads)
     }
 
     /// Runs `work` so that what it divides is done by these threads.
@@ -48,10 +53,7 @@ impl Threads {
         work: impl Fn(usize, &mut [f32]) + Sync,
     ) {
         let rows = out.len() / row;
-        let count = self
-            .pool
-            .as_ref()
-            .map_or(1, ThreadPool::current_num_threads);
+        let count = self.count();
         let part = rows.div_ceil(count * 4).max(grain);
         if count == 1 || part >= rows {
             return work(0, out);

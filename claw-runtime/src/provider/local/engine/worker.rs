@@ -63,8 +63,8 @@ pub(super) struct Rules {
 }
 
 /// Runs until every handle that could send an order is gone and the last job is done.
-pub(super) fn work<R: Reads>(
-    orders: &Receiver<Order>,
+pub(super) fn work<R: Reads + Sync>(
+    orders: &mut Receiver<Order>,
     rules: &Rules,
     load: impl Fn() -> Result<R, EngineError>,
 ) {
@@ -76,14 +76,17 @@ pub(super) fn work<R: Reads>(
                 continue;
             }
         };
-        let mut worker = Worker {
-            rules,
-            model: &model,
-            waiting: VecDeque::from([first]),
-            active: VecDeque::new(),
-            memories: Memories::new(),
-        };
-        if !worker.until_idle(orders) {
+        let more = model.on_threads(|| {
+            let worker = Worker {
+                rules,
+                model: &model,
+                waiting: VecDeque::from([first]),
+                active: VecDeque::new(),
+                memories: Memories::new(),
+            };
+            worker.until_idle(orders)
+        });
+        if !more {
             return;
         }
     }
@@ -110,7 +113,7 @@ struct Worker<'a, R: Reads> {
 
 impl<R: Reads> Worker<'_, R> {
     /// Works until there was nothing to do for long, and returns whether orders may still come.
-    fn until_idle(&mut self, orders: &Receiver<Order>) -> bool {
+    fn until_idle(mut self, orders: &mut Receiver<Order>) -> bool {
         loop {
             // Whether a handle is left matters only once there is nothing to do.
             self.waiting.extend(orders.try_iter());

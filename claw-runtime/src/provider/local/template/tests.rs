@@ -4,7 +4,7 @@ const CHATML: &str = "{% for message in messages %}{% if loop.first and messages
 
 fn template(source: &str) -> Template {
     Template {
-        source: Some(source.to_owned()),
+        source: guard::guarded(source),
         begin: "<s>".to_owned(),
         end: "</s>".to_owned(),
         chatml: true,
@@ -102,6 +102,106 @@ fn a_template_that_does_not_work_is_not_used() {
     assert_eq!(
         written(&plain.render(&talk())),
         "system: [Be kind.]\n\nuser: [Hi <|im_end|>]\n\nassistant: "
+    );
+}
+
+/// Each of these took all of the stack, the time or the memory of a process before values were bounded.
+#[test]
+fn a_template_cannot_build_what_never_ends() {
+    let grown = |from: &str, by: &str, to: &str| {
+        format!(
+            "{{% set ns = namespace(x={from}, y={from}) %}}{{% for a in range(20000) %}}{{% set ns.x = {by} %}}\
+             {{% set ns.y = ns.x %}}{{% endfor %}}{{{{ {to} }}}}"
+        )
+    };
+    let hostile = [
+        grown("'x'", "ns.x ~ ns.x", "ns.x|length"),
+        grown("'x'", "ns.x + ns.x", "ns.x|length"),
+        grown("[1]", "ns.x + ns.x", "ns.x|length"),
+        grown("[1]", "[ns.x, ns.x]", "ns.x == ns.y"),
+        grown("[1]", "[ns.x, ns.x]", "ns.x|tojson"),
+        grown("[1]", "[ns.x]", "1"),
+        grown("1", "{'a': ns.x}", "ns.x"),
+        grown("1", "dict(a=ns.x)", "ns.x|string|length"),
+        grown("1", "namespace(a=ns.x)", "1"),
+        grown("1", "ns", "ns == ns"),
+        grown("1", "ns", "{ns: 1}"),
+        grown("[1]", "ns.x|zip(ns.x)", "1"),
+        grown("[1]", "ns.x * 9", "ns.x|length"),
+        "{% set s = 'é' * 1000000 %}{% for a in range(90000) %}{% if s[999999] %}{% endif %}{% endfor %}".to_owned(),
+        "{% set s %}{% for a in range(20000) %}é{% endfor %}{% endset %}".to_owned(),
+        "{% macro f(x, n) %}{% if n %}{{ f([x, x], n - 1) }}{% else %}{{ x == [x] }}{% endif %}{% endmacro %}{{ f([1], 40) }}".to_owned(),
+        format!("{}{{{{ x|tojson }}}}", "{% set x = [x, x] %}".repeat(40)),
+        format!("{}{{{{ x < x }}}}", "{% set x = [x, x] %}".repeat(40)),
+        "{{ [[[1]]]|tojson(indent=1000000000) }}".to_owned(),
+        "{{ [[[1]]]|tojson(1000000000) }}".to_owned(),
+        "{{ ('\\x01' * 3000000)|tojson }}".to_owned(),
+        "{{ 'x' * 10 ** 9 }}".to_owned(),
+        "{{ ([1] * 99000000)|join }}".to_owned(),
+        "{{ '%1000000000d'|format(1) }}".to_owned(),
+        "{{ 'x'|center(1000000000) }}".to_owned(),
+        "{{ 'x\ny'|indent(1000000000) }}".to_owned(),
+        "{{ ('x' * 3000)|replace('x', 'y' * 3000) }}".to_owned(),
+        "{{ ('a' * 6000000).split('a')|length }}".to_owned(),
+        "{{ range(100000)|join('y' * 100000) }}".to_owned(),
+        "{{ ([[1] * 1000] * 1000)|sum(start=[])|length }}".to_owned(),
+        "{% for a in [1] recursive %}{{ loop([a, a]) }}{% endfor %}".to_owned(),
+        format!("{{{{ {}1 }}}}", "-".repeat(200_000)),
+        format!("{{{{ a{} }}}}", "|e".repeat(60_000)),
+        format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(5_000)),
+        format!("{{{{ {}{} }}}}", "[".repeat(30_000), "]".repeat(30_000)),
+    ];
+    for source in hostile {
+        let written = written(&template(&source).render(&talk()));
+        assert_eq!(written, AS_CHATML, "{source:.200}");
+    }
+}
+
+/// As deep and as long as it may be, on the stack that any thread has.
+#[test]
+fn a_template_at_its_bounds_ends() {
+    for part in [
+        "+a",
+        "~a",
+        ".b",
+        "[0]",
+        "()",
+        "|e",
+        " is a",
+        " and a",
+        " if a else a",
+    ] {
+        let source = format!("{{{{ a{} }}}}", part.repeat(1000 / part.len()));
+        assert!(guard::guarded(&source).is_some(), "{part}");
+        template(&source).render(&talk());
+    }
+    for part in ["not ", "-"] {
+        template(&format!("{{{{ {}a }}}}", part.repeat(1000 / part.len()))).render(&talk());
+    }
+    let branches = "{% elif a %}".repeat(60);
+    template(&format!("{{% if a %}}{branches}{{% endif %}}")).render(&talk());
+}
+
+/// A conversation as long as the context has room for is still written by the template.
+#[test]
+fn long_conversations_have_room() {
+    let source = "{%- set loop_messages = messages %}{%- set ns = namespace(multi_step_tool=true, last=loop_messages|length - 1) %}\
+        {%- macro shown(content, role='none') %}{{- role }}: {{ content -}}{%- endmacro %}\
+        {%- set missing = tools %}{%- if missing is defined and missing %}TOOLS{%- endif %}\
+        {%- for message in loop_messages[::-1] %}{%- set index = (loop_messages|length - 1) - loop.index0 %}\
+        {%- if ns.multi_step_tool and message.role == 'user' %}{%- set ns.multi_step_tool = false %}{%- set ns.last = index %}{%- endif %}{%- endfor %}\
+        {%- for message in loop_messages %}{%- if message.content is string %}{%- set content = message.content %}{%- else %}{%- set content = '' %}{%- endif %}\
+        {{- '<' + shown(content, message['role']) + '>' }}{%- endfor %}({{ ns.last }})";
+    let talk: Vec<Said> = (0..400)
+        .map(|at| match at % 2 {
+            0 => said(Speaker::User, "Hi"),
+            _ => said(Speaker::Assistant, "Ho"),
+        })
+        .collect();
+    let written = written(&template(source).render(&talk));
+    assert_eq!(
+        written,
+        "<user: [Hi]><assistant: [Ho]>".repeat(200) + "(398)"
     );
 }
 

@@ -128,6 +128,20 @@ fn what_is_wrong_is_named() {
             .set("tokenizer.ggml.token_type", Written::i32s(&[1])),
         "`tokenizer.ggml.token_type` has 1 elements; expected 262, one a token",
     );
+    for name in [
+        "blk.0.ffn_gate.bias",
+        "blk.2.attn_q.weight",
+        "blk.0.attn_sub_norm.weight",
+        "output.bias",
+        "cls.weight",
+    ] {
+        let mut more = tiny.clone();
+        more.tensors.push((name.to_owned(), 1, 64, vec![0.0; 64]));
+        let fault = format!(
+            "tensor `{name}` has no place in a model of the kind `llama` with 2 layers; without it the model would say something else"
+        );
+        refused(&more, &fault);
+    }
     refused(
         &tiny.clone().set("general.alignment", Written::u32(33)),
         "`general.alignment` is 33; expected a power of 2 from 8",
@@ -156,11 +170,11 @@ fn a_model_that_needs_too_much_memory_is_refused_before_it_is_loaded() {
         panic!("{err}");
     };
     // 262 × 64 and, in each of 2 layers, 64 × 64 twice, 32 × 64 twice and 96 × 64 three times, at 9 bits and 4 bytes for
-    // 32 of them, norms alike; and for 512 tokens 2 layers of 32 keys and 32 values with 4 bytes.
+    // 32 of them, norms alike; and for 512 tokens 2 layers of 32 keys and 32 values with 2 bytes, and 4 bytes for each side's one head.
     let table = 262 * 64 + 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 96 * 64) + 5 * 64;
     assert_eq!(
         (*need, *limit),
-        (table / 32 * 36 + 512 * 2 * 64 * 4, 100_000)
+        (table / 32 * 36 + 512 * 2 * 2 * (32 * 2 + 4), 100_000)
     );
 }
 

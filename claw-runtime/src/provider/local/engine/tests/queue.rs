@@ -1,6 +1,6 @@
 //! Jobs, their turns and their ends, on a model that counts.
 
-use std::cell::RefCell;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use crate::provider::local::engine::worker::work;
 
 /// Says `a`, `b`, `c` … by how many tokens came before; its memory is those it read.
 struct Counts<'a> {
-    seen: &'a RefCell<Vec<u32>>,
+    seen: &'a Mutex<Vec<u32>>,
     panics_at: Option<u32>,
 }
 
@@ -24,7 +24,7 @@ impl Reads for Counts<'_> {
     fn read_on(&self, memory: &mut Vec<u32>, tokens: &[u32], logits: Option<&mut Vec<f32>>) {
         assert!(!tokens.is_empty());
         assert!(Some(tokens[0]) != self.panics_at, "the model broke");
-        self.seen.borrow_mut().extend(tokens);
+        self.seen.lock().unwrap().extend(tokens);
         memory.extend(tokens);
         if let Some(logits) = logits {
             logits.clear();
@@ -59,7 +59,7 @@ impl Thread {
 
     /// The same, but nothing is worked on before it is opened.
     fn closed(tokens: usize, idle: Duration) -> Self {
-        let (orders, taken) = channel();
+        let (orders, mut taken) = channel();
         let (gate, opened) = channel();
         let loads = Arc::new(AtomicUsize::new(0));
         let counted = loads.clone();
@@ -73,15 +73,15 @@ impl Thread {
                 tokens,
                 idle,
             };
-            let seen = RefCell::default();
-            work(&taken, &rules, || {
+            let seen = Mutex::default();
+            work(&mut taken, &rules, || {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Ok(Counts {
                     seen: &seen,
                     panics_at: Some(13),
                 })
             });
-            seen.into_inner()
+            seen.into_inner().unwrap()
         });
         Self {
             orders: Some(orders),
@@ -340,7 +340,7 @@ fn a_constraint_chooses_forces_and_ends() {
 
 #[test]
 fn kept_memories_are_bounded_and_the_oldest_go_first() {
-    let seen = RefCell::default();
+    let seen = Mutex::default();
     let model = Counts {
         seen: &seen,
         panics_at: None,
