@@ -322,11 +322,11 @@ fn secrets_are_masked_wherever_they_lie() {
             &schema,
             r#"{"either":"hunter2","list":["hunter2"],"login":{"key":"hunter2","n":7},"map":{"a":"hunter2"}}"#
         ),
-        "! /login/key: expected anything but string of at least 7 characters, got string (secret)\n\
-         ! /login/n: expected anything but 7, got 7\n\
+        "! /either: expected anything but string of at least 7 characters, got string (secret)\n\
          ! /list/0: expected anything but string of at least 7 characters, got string (secret)\n\
-         ! /map/a: expected anything but string of at least 7 characters, got string (secret)\n\
-         ! /either: expected anything but string of at least 7 characters, got string (secret)"
+         ! /login/key: expected anything but string of at least 7 characters, got string (secret)\n\
+         ! /login/n: expected anything but 7, got 7\n\
+         ! /map/a: expected anything but string of at least 7 characters, got string (secret)"
     );
 }
 

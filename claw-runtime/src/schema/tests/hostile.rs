@@ -190,18 +190,21 @@ fn a_schema_that_asks_without_end_is_given_up() {
             r#"! : expected null, got object {"a":1}"#,
         ),
         (nested, "! /a: unknown parameter"),
-        (chain(900, |to| to), too_much),
-        (
-            chain(900, |to| json!({"not": to})),
-            "! /a: expected anything but a value, got 1",
-        ),
         (
             chain(900, |to| (0..50).fold(to, |to, _| json!({"allOf": [to]}))),
-            "references lead too deep",
+            too_much,
         ),
-        (chain(5_000, |to| to), "refers to more than 1,000 places"),
+        (chain(5_000, |to| to), too_much),
     ] {
         assert_eq!(told(&schema), said);
+    }
+    // Whether so many fit on the stack is the build's to say.
+    for links in [chain(900, |to| to), chain(900, |to| json!({"not": to}))] {
+        let said = told(&links);
+        assert!(
+            said == too_much || said.starts_with("! /a: expected "),
+            "{said}"
+        );
     }
     // A step of a long text is many.
     let long = doubling(json!({"pattern": "b(?=c)|a"}));
