@@ -4,9 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Found, FoundCall, effort, find, messages, system};
-use crate::message::{
-    ContentBlock, Image, Message, Role, StopReason, ToolCall, ToolResult, text_of,
-};
+use crate::message::{ContentBlock, Image, Message, Role, StopReason, ToolCall, ToolResult};
 use crate::registry::Toolset;
 use crate::tool::{Spec, Tool, ToolOutput};
 
