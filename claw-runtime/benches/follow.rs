@@ -3,7 +3,8 @@
 //!
 //! Needs a server with the OpenAI API: `CLAW_FOLLOW_URL=http://127.0.0.1:18181/v1 cargo bench -p claw-runtime --bench follow`.
 //! Or a file of weights, with feature `local`: `CLAW_FOLLOW_LOCAL=model.gguf`. With neither, it says that it skipped.
-//! `CLAW_FOLLOW_MODEL` names the model, `CLAW_FOLLOW_PROMPTS` bounds the prompts. A run begins with the 30 prompts over three
+//! `CLAW_FOLLOW_MODEL` names the model, `CLAW_FOLLOW_PROMPTS` bounds the prompts, `CLAW_FOLLOW_ONLY` is one way (`never`,
+//! `onfailure`, `always`) to measure alone. A run begins with the 30 prompts over three
 //! tools that other runtimes were measured with.
 //!
 //! Two things are counted apart: what each reply of the model was by itself, re-asked ones included, and which calls ran in
@@ -542,13 +543,19 @@ fn main() {
         "local" => &all_ways[2..],
         _ => &all_ways[..],
     };
+    let only = std::env::var("CLAW_FOLLOW_ONLY").ok();
+    let is_wanted = |way: &&Constrain| {
+        let name = format!("{way:?}");
+        only.as_ref()
+            .is_none_or(|only| only.eq_ignore_ascii_case(&name))
+    };
     let sets = [
         (&COMMON[..], common()),
         (&CASES[..3], prompts(&CASES[..3])),
         (&CASES[..], prompts(&CASES)),
     ];
     for (cases, prompts) in &sets {
-        for constrain in ways {
+        for constrain in ways.iter().filter(is_wanted) {
             let start = Instant::now();
             let of = (provider.clone(), model.as_str());
             let tally = runtime.block_on(run(of, cases, prompts, *constrain, most));
