@@ -43,19 +43,16 @@ fn translated(source: &str) -> String {
     while let Some(letter) = letters.next() {
         match letter {
             '\\' => match letters.next() {
-                Some('d') => out.push_str(if in_class { "0-9" } else { "[0-9]" }),
+                // Sets also within a set, so that no `-` after one begins a range.
+                Some('d') => out.push_str("[0-9]"),
                 Some('D') => out.push_str("[^0-9]"),
-                Some('w') => out.push_str(if in_class {
-                    "a-zA-Z0-9_"
-                } else {
-                    "[a-zA-Z0-9_]"
-                }),
+                Some('w') => out.push_str("[a-zA-Z0-9_]"),
                 Some('W') => out.push_str("[^a-zA-Z0-9_]"),
                 // The mark of byte order is a blank there.
-                Some('s') if in_class => out.push_str(r"\s\x{FEFF}"),
                 Some('s') => out.push_str(r"[\s\x{FEFF}]"),
                 Some('S') => out.push_str(r"[^\s\x{FEFF}]"),
                 Some('/') => out.push('/'),
+                Some('0') => out.push_str(r"\x00"),
                 Some('c') => match letters.next_if(char::is_ascii_alphabetic) {
                     Some(control) => {
                         let code = control.to_ascii_uppercase() as u32 - 64;
@@ -92,12 +89,20 @@ fn translated(source: &str) -> String {
                 out.push('\\');
                 out.push(letter);
             }
-            '-' if in_class && letters.peek() == Some(&'-') => out.push_str(r"\-"),
+            '-' if in_class && ends_no_range(letters.clone()) => out.push_str(r"\-"),
             '$' if !in_class => out.push_str(r"\z"),
             _ => out.push(letter),
         }
     }
     out
+}
+
+/// Tells whether what follows a `-` in a set is another one, or a set itself.
+fn ends_no_range(mut letters: impl Iterator<Item = char>) -> bool {
+    match letters.next() {
+        Some('\\') => matches!(letters.next(), Some('d' | 'D' | 'w' | 'W' | 's' | 'S')),
+        next => next == Some('-'),
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +119,13 @@ mod tests {
             (r"^\w$", "é", false),
             (r"^\W$", "é", true),
             (r"^[^\W]$", "a", true),
+            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a.b-c@d-e.fr", true),
+            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a{b@c.fr", false),
+            (r"^[\w-z]$", "`", false),
+            (r"^[\s-.]+$", " -.", true),
+            (r"^[+-\d]+$", "+-1", true),
+            (r"^[^\d-]$", "-", false),
+            (r"^\0$", "\0", true),
             (r"^\s$", "\u{feff}", true),
             (r"^\S$", "a", true),
             (r"^[[&&a]+$", "[&a", true),
