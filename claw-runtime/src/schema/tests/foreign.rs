@@ -178,6 +178,18 @@ fn documents_that_come_with_a_schema_are_followed() {
 }
 
 #[test]
+fn a_document_in_an_unknown_dialect_refuses_only_who_refers_to_it() {
+    let documents = BTreeMap::from([(
+        "https://example.com/old.json".to_owned(),
+        json!({"$schema": "http://json-schema.org/draft-03/schema#", "type": "integer"}),
+    )]);
+    assert!(Schema::foreign_with(&json!({"type": "object"}), &documents).is_ok());
+    let refers = json!({"properties": {"a": {"$ref": "https://example.com/old.json"}}});
+    let error = Schema::foreign_with(&refers, &documents).unwrap_err();
+    assert_eq!(error.pointer, "/properties/a/$ref");
+}
+
+#[test]
 fn older_drafts_keep_their_meaning() {
     let schema = foreign(json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -243,6 +255,26 @@ fn each_draft_has_its_own_keywords() {
             json!({"$schema": four, "id": "http://a/b", "properties": {"x": {"$ref": "b#/definitions/n"}}, "definitions": {"n": {"type": "null"}}}),
             json!({"x": 1}),
             false,
+        ),
+        (
+            json!({"$schema": four, "properties": {"a": {}}, "additionalProperties": false}),
+            json!({"a": 1}),
+            true,
+        ),
+        (
+            json!({"$schema": four, "properties": {"a": {}}, "additionalProperties": false}),
+            json!({"b": 1}),
+            false,
+        ),
+        (
+            json!({"$schema": four, "items": [{}], "additionalItems": false}),
+            json!([1, 2]),
+            false,
+        ),
+        (
+            json!({"$schema": seven, "$recursiveRef": "#"}),
+            json!(1),
+            true,
         ),
         (
             json!({"$schema": seven, "if": {"const": 1}, "then": false}),

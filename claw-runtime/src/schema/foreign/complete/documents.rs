@@ -11,6 +11,8 @@ use super::uri;
 
 /// Where a document begins that has no address.
 const NOWHERE: &str = "json-schema:///";
+/// How long the places of all parts may be together, in bytes: each is kept.
+const PLACES: usize = 32 << 20;
 /// What the name of a meta-schema begins with.
 const META: &str = "https://json-schema.org/draft/2020-12/";
 
@@ -44,6 +46,12 @@ impl Documents {
         schema: &Value,
         others: &BTreeMap<String, Value>,
     ) -> Result<Self, SchemaError> {
+        let all = std::iter::once(schema).chain(others.values());
+        let long = all.fold(0, |sum: usize, json| sum.saturating_add(places(json, 0)));
+        if long > PLACES {
+            let problem = "the places of its parts are too long together";
+            return Err(SchemaError::new("", problem));
+        }
         let mut documents = vec![(NOWHERE.to_owned(), schema.clone())];
         let others = others.iter();
         documents
@@ -64,10 +72,9 @@ impl Documents {
         };
         for at in 0..found.documents.len() {
             let (uri, json) = found.documents[at].clone();
-            found.places.insert(uri.clone(), (at, String::new()));
             let rules = match found.rules(&json) {
                 Ok(rules) => rules,
-                // One that nobody may refer to refuses nothing.
+                // One that nobody may refer to refuses nothing, and has no address.
                 Err(_) if at > 0 => continue,
                 Err(fault) => return Err(fault),
             };
@@ -254,6 +261,21 @@ impl Documents {
         if root && members.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
             dynamic.push((String::new(), place.clone()));
         }
+    }
+}
+
+/// Returns about how long the JSON pointers to all parts of a value are, when the one to itself is as long as `own`.
+fn places(json: &Value, own: usize) -> usize {
+    let add = |sum: usize, (part, step): (&Value, usize)| {
+        sum.saturating_add(places(part, own.saturating_add(1 + step)))
+    };
+    match json {
+        Value::Array(items) => items.iter().map(|item| (item, 1)).fold(own, add),
+        Value::Object(members) => {
+            let parts = members.iter().map(|(name, part)| (part, name.len()));
+            parts.fold(own, add)
+        }
+        _ => own,
     }
 }
 
