@@ -168,9 +168,9 @@ impl<'c> Run<'c> {
             (Rule::Not(id), _) => {
                 let fits = self.check(*id, value, at, None, &mut None)?;
                 if fits {
-                    let other = words::expected(self.program, *id);
+                    let program = self.program;
                     self.tell_unread(out, at, None, true, || {
-                        format!("expected anything but {other}")
+                        format!("expected anything but {}", words::expected(program, *id))
                     });
                 }
                 Ok(!fits)
@@ -243,7 +243,8 @@ impl<'c> Run<'c> {
             }
         }
         let holds = if one { fitting == 1 } else { fitting > 0 };
-        if holds || out.is_none() {
+        // Where nothing more is told, nothing is looked for that could be.
+        if holds || out.as_ref().is_none_or(|out| out.len() >= FAULTS) {
             return Ok(holds);
         }
         if fitting == 0
@@ -253,10 +254,12 @@ impl<'c> Run<'c> {
                 .for_each(|out| out.extend(meant.iter().cloned()));
             return Ok(false);
         }
-        let forms = words::alternatives(self.program, node, keyword);
-        self.tell(out, at, None, true, || match fitting {
-            0 => format!("expected {forms}"),
-            _ => format!("expected only one form to fit ({forms})"),
+        self.tell(out, at, None, true, || {
+            let forms = words::alternatives(self.program, node, keyword);
+            match fitting {
+                0 => format!("expected {forms}"),
+                _ => format!("expected only one form to fit ({forms})"),
+            }
         });
         Ok(false)
     }
@@ -395,4 +398,22 @@ fn kind(value: &Json<'_>) -> Types {
 fn stack() -> usize {
     let here = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&here)).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::foreign::Complete;
+
+    #[test]
+    fn what_is_told_of_branches_is_bounded_too() {
+        let branch = json!({"allOf": vec![json!({"not": {}}); 50]});
+        let schema = json!({"items": {"anyOf": [branch, {"type": "null"}]}});
+        let complete = Complete::new(&schema, &Default::default());
+        let value = Json::from_value(&json!(vec![1; 100]));
+        let faults = complete.unwrap().unwrap().faults(&value, false);
+        assert!((FAULTS..FAULTS + 50).contains(&faults.len()));
+    }
 }
