@@ -1,9 +1,9 @@
 //! Patterns as JSON Schema means them: regular expressions of ECMA-262, searched for anywhere in a text.
 
-use fancy_regex::{Regex, RegexBuilder};
-
 /// Steps a pattern with look-around may take.
 const BACKTRACKS: usize = 100_000;
+/// How many of them count as one.
+const BACKTRACKS_A_STEP: usize = 400;
 /// Largest compiled pattern, in bytes.
 const SIZE: usize = 1 << 20;
 
@@ -14,24 +14,50 @@ pub(super) struct Pattern {
     pub(super) source: String,
 }
 
+#[derive(Debug)]
+enum Regex {
+    /// In time linear in the text.
+    Linear(regex::Regex),
+    /// With look-around or references to groups, which may take as many attempts as are allowed.
+    Backtracking(fancy_regex::Regex),
+}
+
 impl Pattern {
     /// Compiles a pattern.
     pub(super) fn new(source: &str) -> Result<Self, String> {
-        let regex = RegexBuilder::new(&translated(source))
-            .backtrack_limit(BACKTRACKS)
-            .delegate_size_limit(SIZE)
-            .delegate_dfa_size_limit(SIZE)
-            .build()
-            .map_err(|error| format!("`{source}` is no pattern: {error}"))?;
+        let translated = translated(source);
+        let linear = regex::RegexBuilder::new(&translated)
+            .size_limit(SIZE)
+            .dfa_size_limit(SIZE)
+            .build();
+        let regex = linear.map(Regex::Linear).or_else(|_| {
+            fancy_regex::RegexBuilder::new(&translated)
+                .backtrack_limit(BACKTRACKS)
+                .delegate_size_limit(SIZE)
+                .delegate_dfa_size_limit(SIZE)
+                .build()
+                .map(Regex::Backtracking)
+        });
         Ok(Self {
-            regex,
+            regex: regex.map_err(|error| format!("`{source}` is no pattern: {error}"))?,
             source: source.to_owned(),
         })
     }
 
     /// Tells whether it is found in a text; `None` when that took too much.
     pub(super) fn is_match(&self, text: &str) -> Option<bool> {
-        self.regex.is_match(text).ok()
+        match &self.regex {
+            Regex::Linear(regex) => Some(regex.is_match(text)),
+            Regex::Backtracking(regex) => regex.is_match(text).ok(),
+        }
+    }
+
+    /// Returns the steps that a search is, beside those for the length of the text.
+    pub(super) fn steps(&self) -> usize {
+        match self.regex {
+            Regex::Linear(_) => 1,
+            Regex::Backtracking(_) => BACKTRACKS / BACKTRACKS_A_STEP,
+        }
     }
 }
 

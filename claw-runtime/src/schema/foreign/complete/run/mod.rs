@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::Fault;
+use super::pattern::Pattern;
 use super::program::{Id, Node, Program, Rule};
 use super::words;
 use crate::schema::json::Json;
@@ -194,14 +195,13 @@ impl<'c> Run<'c> {
                 let holds = (*least..=*most).contains(&text.chars().count());
                 self.judged(holds, node, at, out)
             }
-            (Rule::Pattern(pattern), Json::String(text)) => match pattern.is_match(text) {
-                Some(true) => Ok(true),
-                Some(false) => {
+            (Rule::Pattern(pattern), Json::String(text)) => {
+                let holds = self.finds(pattern, text)?;
+                if !holds {
                     self.tell(out, at, None, true, || words::matching(&pattern.source));
-                    Ok(false)
                 }
-                None => Err(Spent),
-            },
+                Ok(holds)
+            }
             (_, Json::Array(items)) => self.array(node, rule, items, at, seen, out),
             (_, Json::Object(_)) => self.object(rule, value, at, seen, out),
             _ => Ok(true),
@@ -349,6 +349,11 @@ impl<'c> Run<'c> {
         outcome
     }
 
+    fn finds(&mut self, pattern: &Pattern, text: &str) -> Result<bool, Spent> {
+        self.spend(pattern.steps())?;
+        pattern.is_match(text).ok_or(Spent)
+    }
+
     fn spend(&mut self, steps: usize) -> Result<(), Spent> {
         self.left = self.left.checked_sub(steps).ok_or(Spent)?;
         Ok(())
@@ -415,5 +420,30 @@ mod tests {
         let value = Json::from_value(&json!(vec![1; 100]));
         let faults = complete.unwrap().unwrap().faults(&value, false);
         assert!((FAULTS..FAULTS + 50).contains(&faults.len()));
+    }
+
+    #[test]
+    fn a_search_that_may_go_back_and_a_list_of_names_are_many_steps() {
+        let asked = |schema, times: usize, value| {
+            let again = vec![json!({"$ref": "#/$defs/again"}); times];
+            let schema = json!({"$defs": {"again": schema}, "allOf": again});
+            let complete = Complete::new(&schema, &Default::default());
+            let faults = complete
+                .unwrap()
+                .unwrap()
+                .faults(&Json::from_value(&value), false);
+            faults.into_iter().map(|fault| fault.text).next()
+        };
+        let spent = Some("too much to check; send less".to_owned());
+        let backtracking = json!({"pattern": "^(?!b)"});
+        assert_eq!(asked(json!({"pattern": "^a"}), 500, json!("a")), None);
+        assert_eq!(asked(backtracking.clone(), 50, json!("a")), None);
+        assert_eq!(asked(backtracking, 500, json!("a")), spent);
+        let named = json!({"patternProperties": {"^(?!b)": {}}});
+        assert_eq!(asked(named, 500, json!({"a": 1})), spent);
+        let names: Vec<String> = (0..1_000).map(|at| at.to_string()).collect();
+        let required = json!({"not": {"required": names}});
+        assert_eq!(asked(required.clone(), 50, json!({"a": 1})), None);
+        assert_eq!(asked(required, 500, json!({"a": 1})), spent);
     }
 }
