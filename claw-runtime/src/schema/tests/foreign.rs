@@ -319,20 +319,28 @@ fn each_draft_has_its_own_keywords() {
 
 #[test]
 fn a_tool_may_take_a_schema() {
-    let schema = foreign(json!({
-        "type": "object",
-        "properties": {"schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
-    }));
-    let sound = r#"{"schema":{"type":"object","properties":{"a":{"minLength":1}}}}"#;
-    assert_eq!(judged(&schema, sound), sound);
-    let told = judged(
-        &schema,
-        r#"{"schema":{"properties":{"a":{"minLength":-1}}}}"#,
-    );
-    assert!(
-        told.starts_with("! /schema/properties/a/minLength: expected "),
-        "{told}"
-    );
+    for dialect in [
+        "https://json-schema.org/draft/2020-12/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-04/schema#",
+    ] {
+        let schema = foreign(json!({
+            "type": "object",
+            "properties": {"schema": {"$ref": dialect}},
+        }));
+        let sound = r#"{"schema":{"type":"object","properties":{"a":{"minLength":1}}}}"#;
+        assert_eq!(judged(&schema, sound), sound);
+        let told = judged(
+            &schema,
+            r#"{"schema":{"properties":{"a":{"minLength":-1}}}}"#,
+        );
+        assert!(
+            told.starts_with("! /schema/properties/a/minLength: expected "),
+            "{dialect}: {told}"
+        );
+    }
 }
 
 #[test]

@@ -13,8 +13,12 @@ use super::uri;
 const NOWHERE: &str = "json-schema:///";
 /// How long the places of all parts may be together, in bytes: each is kept.
 const PLACES: usize = 32 << 20;
-/// What the name of a meta-schema begins with.
-const META: &str = "https://json-schema.org/draft/2020-12/";
+/// What the names of meta-schemas begin with.
+const META: [&str; 3] = [
+    "https://json-schema.org/draft/2020-12/",
+    "https://json-schema.org/draft/2019-09/",
+    "http://json-schema.org/draft-0",
+];
 
 /// A place in a document: which one, and the JSON pointer.
 pub(super) type Place = (usize, String);
@@ -56,12 +60,14 @@ impl Documents {
         let others = others.iter();
         documents
             .extend(others.map(|(uri, json)| (uri.trim_end_matches('#').to_owned(), json.clone())));
-        if documents.iter().any(|(_, json)| mentions(json, META)) {
-            let missing = meta()
-                .iter()
-                .filter(|(uri, _)| documents.iter().all(|it| it.0 != *uri));
-            let missing: Vec<_> = missing.cloned().collect();
-            documents.extend(missing);
+        for begin in META {
+            if documents.iter().any(|(_, json)| mentions(json, begin)) {
+                let missing = meta().iter().filter(|(uri, _)| {
+                    uri.starts_with(begin) && documents.iter().all(|it| it.0 != *uri)
+                });
+                let missing: Vec<_> = missing.cloned().collect();
+                documents.extend(missing);
+            }
         }
         let mut found = Self {
             documents,
@@ -336,13 +342,17 @@ fn mentions(json: &Value, begin: &str) -> bool {
     }
 }
 
-/// The meta-schema of draft 2020-12 and its vocabularies, by their addresses.
+/// The meta-schemas of all drafts, and the vocabularies of the newer ones, by their addresses.
 fn meta() -> &'static [(String, Value)] {
     static META_SCHEMAS: OnceLock<Vec<(String, Value)>> = OnceLock::new();
     META_SCHEMAS.get_or_init(|| {
         let text = include_str!("meta-schemas.json");
         let all: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
-        let address = |json: &Value| json["$id"].as_str().unwrap_or_default().to_owned();
+        let address = |json: &Value| {
+            let id = json.get("$id").or_else(|| json.get("id"));
+            let id = id.and_then(Value::as_str).unwrap_or_default();
+            id.trim_end_matches('#').to_owned()
+        };
         all.into_iter().map(|json| (address(&json), json)).collect()
     })
 }
