@@ -407,6 +407,8 @@ fn stack() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
@@ -416,7 +418,7 @@ mod tests {
     fn what_is_told_of_branches_is_bounded_too() {
         let branch = json!({"allOf": vec![json!({"not": {}}); 50]});
         let schema = json!({"items": {"anyOf": [branch, {"type": "null"}]}});
-        let complete = Complete::new(&schema, &Default::default());
+        let complete = Complete::new(&schema, &BTreeMap::new());
         let value = Json::from_value(&json!(vec![1; 100]));
         let faults = complete.unwrap().unwrap().faults(&value, false);
         assert!((FAULTS..FAULTS + 50).contains(&faults.len()));
@@ -427,7 +429,7 @@ mod tests {
         let asked = |schema, times: usize, value| {
             let again = vec![json!({"$ref": "#/$defs/again"}); times];
             let schema = json!({"$defs": {"again": schema}, "allOf": again});
-            let complete = Complete::new(&schema, &Default::default());
+            let complete = Complete::new(&schema, &BTreeMap::new());
             let faults = complete
                 .unwrap()
                 .unwrap()
