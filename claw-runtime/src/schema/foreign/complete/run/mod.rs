@@ -3,6 +3,7 @@
 //! Work is bounded. A schema of a few lines may ask the same question in exponentially many ways, or recur until the stack
 //! is gone: each schema object that is looked at is a step, and steps and stack are counted.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::Fault;
@@ -25,6 +26,8 @@ const LETTERS: usize = 256;
 const STACK: usize = 512 * 1024;
 /// Most faults that are looked at: many more than a report lists.
 const FAULTS: usize = 200;
+/// Most faults that are put into words, also of branches that are not told then: each reads a part of the schema.
+const WORDED: usize = 1_000;
 
 /// The check took more than it may.
 pub(super) struct Spent;
@@ -38,6 +41,7 @@ pub(super) fn faults(program: &Program, value: &Json<'_>) -> Result<Vec<Fault>, 
         stack: stack(),
         scope: Vec::new(),
         unread: false,
+        worded: Cell::new(0),
     };
     let mut faults = Some(Vec::new());
     run.check(0, value, &At::Root, None, &mut faults)?;
@@ -88,6 +92,8 @@ struct Run<'c> {
     scope: Vec<usize>,
     /// Whether a keyword on the way here is one that the tree does not read.
     unread: bool,
+    /// How many faults were put into words.
+    worded: Cell<usize>,
 }
 
 impl<'c> Run<'c> {
@@ -320,9 +326,14 @@ impl<'c> Run<'c> {
         let mut steps = Vec::new();
         at.steps(&mut steps);
         steps.extend(name.map(str::to_owned));
+        let before = self.worded.replace(self.worded.get() + 1);
+        let text = match before < WORDED {
+            true => text(),
+            false => "expected another value".to_owned(),
+        };
         faults.push(Fault {
             steps,
-            text: text(),
+            text,
             shows,
             unread: self.unread,
         });
@@ -422,6 +433,20 @@ mod tests {
         let value = Json::from_value(&json!(vec![1; 100]));
         let faults = complete.unwrap().unwrap().faults(&value, false);
         assert!((FAULTS..FAULTS + 50).contains(&faults.len()));
+    }
+
+    #[test]
+    fn words_are_found_for_so_many_faults_alone() {
+        let branches: Vec<_> = (0..20).map(|at| json!({"const": at})).collect();
+        let schema = json!({"items": {"anyOf": branches}});
+        let complete = Complete::new(&schema, &BTreeMap::new());
+        let value = Json::from_value(&json!(vec!["a"; 100]));
+        let faults = complete.unwrap().unwrap().faults(&value, false);
+        let worded = faults
+            .iter()
+            .filter(|it| it.text != "expected another value");
+        // One a branch, and one of all of them.
+        assert_eq!((faults.len(), worded.count()), (100, WORDED / 21));
     }
 
     #[test]
