@@ -1,4 +1,4 @@
-//! Schemas that others wrote: whole JSON Schema 2020-12, where the tree reads a part of it.
+//! Schemas that others wrote: whole JSON Schema, drafts 4 to 2020-12, where the tree reads a part of it.
 //!
 //! The tree goes first, because it coerces and because its report is written for models. Where the schema asks more than
 //! the tree reads (`not`, `if`, `contains`, `unevaluatedProperties`, …), a complete validator has the last word, and what it

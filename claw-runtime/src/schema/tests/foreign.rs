@@ -178,6 +178,18 @@ fn documents_that_come_with_a_schema_are_followed() {
 }
 
 #[test]
+fn a_document_in_an_unknown_dialect_refuses_only_who_refers_to_it() {
+    let documents = BTreeMap::from([(
+        "https://example.com/old.json".to_owned(),
+        json!({"$schema": "http://json-schema.org/draft-03/schema#", "type": "integer"}),
+    )]);
+    assert!(Schema::foreign_with(&json!({"type": "object"}), &documents).is_ok());
+    let refers = json!({"properties": {"a": {"$ref": "https://example.com/old.json"}}});
+    let error = Schema::foreign_with(&refers, &documents).unwrap_err();
+    assert_eq!(error.pointer, "/properties/a/$ref");
+}
+
+#[test]
 fn older_drafts_keep_their_meaning() {
     let schema = foreign(json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -245,6 +257,26 @@ fn each_draft_has_its_own_keywords() {
             false,
         ),
         (
+            json!({"$schema": four, "properties": {"a": {}}, "additionalProperties": false}),
+            json!({"a": 1}),
+            true,
+        ),
+        (
+            json!({"$schema": four, "properties": {"a": {}}, "additionalProperties": false}),
+            json!({"b": 1}),
+            false,
+        ),
+        (
+            json!({"$schema": four, "items": [{}], "additionalItems": false}),
+            json!([1, 2]),
+            false,
+        ),
+        (
+            json!({"$schema": seven, "$recursiveRef": "#"}),
+            json!(1),
+            true,
+        ),
+        (
             json!({"$schema": seven, "if": {"const": 1}, "then": false}),
             json!(1),
             false,
@@ -287,20 +319,28 @@ fn each_draft_has_its_own_keywords() {
 
 #[test]
 fn a_tool_may_take_a_schema() {
-    let schema = foreign(json!({
-        "type": "object",
-        "properties": {"schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
-    }));
-    let sound = r#"{"schema":{"type":"object","properties":{"a":{"minLength":1}}}}"#;
-    assert_eq!(judged(&schema, sound), sound);
-    let told = judged(
-        &schema,
-        r#"{"schema":{"properties":{"a":{"minLength":-1}}}}"#,
-    );
-    assert!(
-        told.starts_with("! /schema/properties/a/minLength: expected "),
-        "{told}"
-    );
+    for dialect in [
+        "https://json-schema.org/draft/2020-12/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-04/schema#",
+    ] {
+        let schema = foreign(json!({
+            "type": "object",
+            "properties": {"schema": {"$ref": dialect}},
+        }));
+        let sound = r#"{"schema":{"type":"object","properties":{"a":{"minLength":1}}}}"#;
+        assert_eq!(judged(&schema, sound), sound);
+        let told = judged(
+            &schema,
+            r#"{"schema":{"properties":{"a":{"minLength":-1}}}}"#,
+        );
+        assert!(
+            told.starts_with("! /schema/properties/a/minLength: expected "),
+            "{dialect}: {told}"
+        );
+    }
 }
 
 #[test]

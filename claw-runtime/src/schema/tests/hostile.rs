@@ -124,6 +124,21 @@ fn arguments_of_many_parts_take_linear_time() {
     );
 }
 
+/// The place of each part is kept, and one long name may stand in all of them.
+#[cfg(feature = "jsonschema")]
+#[test]
+fn a_schema_whose_places_are_long_is_refused() {
+    let parts = |count: usize| -> Value {
+        let parts = (0..count).map(|at| (format!("a{at}"), json!({})));
+        json!({"properties": {"n".repeat(50_000): {"properties": Value::Object(parts.collect())}}})
+    };
+    assert!(Schema::foreign(&parts(10)).is_ok());
+    assert_eq!(
+        Schema::foreign(&parts(1_000)).unwrap_err().problem,
+        "the places of its parts are too long together"
+    );
+}
+
 /// The complete check counts its steps and its stack.
 #[cfg(feature = "jsonschema")]
 #[test]

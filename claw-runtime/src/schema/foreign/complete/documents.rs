@@ -11,8 +11,14 @@ use super::uri;
 
 /// Where a document begins that has no address.
 const NOWHERE: &str = "json-schema:///";
-/// What the name of a meta-schema begins with.
-const META: &str = "https://json-schema.org/draft/2020-12/";
+/// How long the places of all parts may be together, in bytes: each is kept.
+const PLACES: usize = 32 << 20;
+/// What the names of meta-schemas begin with.
+const META: [&str; 3] = [
+    "https://json-schema.org/draft/2020-12/",
+    "https://json-schema.org/draft/2019-09/",
+    "http://json-schema.org/draft-0",
+];
 
 /// A place in a document: which one, and the JSON pointer.
 pub(super) type Place = (usize, String);
@@ -44,16 +50,24 @@ impl Documents {
         schema: &Value,
         others: &BTreeMap<String, Value>,
     ) -> Result<Self, SchemaError> {
+        let all = std::iter::once(schema).chain(others.values());
+        let long = all.fold(0, |sum: usize, json| sum.saturating_add(places(json, 0)));
+        if long > PLACES {
+            let problem = "the places of its parts are too long together";
+            return Err(SchemaError::new("", problem));
+        }
         let mut documents = vec![(NOWHERE.to_owned(), schema.clone())];
         let others = others.iter();
         documents
             .extend(others.map(|(uri, json)| (uri.trim_end_matches('#').to_owned(), json.clone())));
-        if documents.iter().any(|(_, json)| mentions(json, META)) {
-            let missing = meta()
-                .iter()
-                .filter(|(uri, _)| documents.iter().all(|it| it.0 != *uri));
-            let missing: Vec<_> = missing.cloned().collect();
-            documents.extend(missing);
+        for begin in META {
+            if documents.iter().any(|(_, json)| mentions(json, begin)) {
+                let missing = meta().iter().filter(|(uri, _)| {
+                    uri.starts_with(begin) && documents.iter().all(|it| it.0 != *uri)
+                });
+                let missing: Vec<_> = missing.cloned().collect();
+                documents.extend(missing);
+            }
         }
         let mut found = Self {
             documents,
@@ -64,10 +78,9 @@ impl Documents {
         };
         for at in 0..found.documents.len() {
             let (uri, json) = found.documents[at].clone();
-            found.places.insert(uri.clone(), (at, String::new()));
             let rules = match found.rules(&json) {
                 Ok(rules) => rules,
-                // One that nobody may refer to refuses nothing.
+                // One that nobody may refer to refuses nothing, and has no address.
                 Err(_) if at > 0 => continue,
                 Err(fault) => return Err(fault),
             };
@@ -257,6 +270,21 @@ impl Documents {
     }
 }
 
+/// Returns about how long the JSON pointers to all parts of a value are, when the one to itself is as long as `own`.
+fn places(json: &Value, own: usize) -> usize {
+    let add = |sum: usize, (part, step): (&Value, usize)| {
+        sum.saturating_add(places(part, own.saturating_add(1 + step)))
+    };
+    match json {
+        Value::Array(items) => items.iter().map(|item| (item, 1)).fold(own, add),
+        Value::Object(members) => {
+            let parts = members.iter().map(|(name, part)| (part, name.len()));
+            parts.fold(own, add)
+        }
+        _ => own,
+    }
+}
+
 /// Appends a step to a JSON pointer.
 pub(super) fn step(pointer: &mut String, name: &str) {
     pointer.push('/');
@@ -314,13 +342,17 @@ fn mentions(json: &Value, begin: &str) -> bool {
     }
 }
 
-/// The meta-schema of draft 2020-12 and its vocabularies, by their addresses.
+/// The meta-schemas of all drafts, and the vocabularies of the newer ones, by their addresses.
 fn meta() -> &'static [(String, Value)] {
     static META_SCHEMAS: OnceLock<Vec<(String, Value)>> = OnceLock::new();
     META_SCHEMAS.get_or_init(|| {
         let text = include_str!("meta-schemas.json");
         let all: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
-        let address = |json: &Value| json["$id"].as_str().unwrap_or_default().to_owned();
+        let address = |json: &Value| {
+            let id = json.get("$id").or_else(|| json.get("id"));
+            let id = id.and_then(Value::as_str).unwrap_or_default();
+            id.trim_end_matches('#').to_owned()
+        };
         all.into_iter().map(|json| (address(&json), json)).collect()
     })
 }

@@ -55,7 +55,8 @@ impl Rules {
             | "dependentRequired"
             | "dependentSchemas"
             | "unevaluatedProperties"
-            | "unevaluatedItems" => Draft::Nineteen,
+            | "unevaluatedItems"
+            | "$recursiveRef" => Draft::Nineteen,
             "prefixItems" | "$dynamicRef" => Draft::Twenty,
             _ => Draft::Four,
         };

@@ -148,10 +148,10 @@ impl Compiler<'_> {
         let rules = self.documents.resources[resource].rules;
         let documents = self.documents;
         let schema = documents.value(&node.place).unwrap_or(&Value::Null);
-        let boolean = schema.as_bool().filter(|_| rules.draft > Draft::Four);
-        match (schema, boolean) {
-            (_, Some(fits)) => node.never = !fits,
-            (Value::Object(members), _) => {
+        match schema {
+            // In draft 4 a few keywords alone may say so; in the others it means the same.
+            Value::Bool(fits) => node.never = !fits,
+            Value::Object(members) => {
                 let keywords = Keywords {
                     members,
                     place: node.place.clone(),

@@ -3,9 +3,11 @@
 //! Work is bounded. A schema of a few lines may ask the same question in exponentially many ways, or recur until the stack
 //! is gone: each schema object that is looked at is a step, and steps and stack are counted.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::Fault;
+use super::pattern::Pattern;
 use super::program::{Id, Node, Program, Rule};
 use super::words;
 use crate::schema::json::Json;
@@ -24,6 +26,8 @@ const LETTERS: usize = 256;
 const STACK: usize = 512 * 1024;
 /// Most faults that are looked at: many more than a report lists.
 const FAULTS: usize = 200;
+/// Most faults that are put into words, also of branches that are not told then: each reads a part of the schema.
+const WORDED: usize = 1_000;
 
 /// The check took more than it may.
 pub(super) struct Spent;
@@ -37,6 +41,7 @@ pub(super) fn faults(program: &Program, value: &Json<'_>) -> Result<Vec<Fault>, 
         stack: stack(),
         scope: Vec::new(),
         unread: false,
+        worded: Cell::new(0),
     };
     let mut faults = Some(Vec::new());
     run.check(0, value, &At::Root, None, &mut faults)?;
@@ -87,6 +92,8 @@ struct Run<'c> {
     scope: Vec<usize>,
     /// Whether a keyword on the way here is one that the tree does not read.
     unread: bool,
+    /// How many faults were put into words.
+    worded: Cell<usize>,
 }
 
 impl<'c> Run<'c> {
@@ -168,9 +175,9 @@ impl<'c> Run<'c> {
             (Rule::Not(id), _) => {
                 let fits = self.check(*id, value, at, None, &mut None)?;
                 if fits {
-                    let other = words::expected(self.program, *id);
+                    let program = self.program;
                     self.tell_unread(out, at, None, true, || {
-                        format!("expected anything but {other}")
+                        format!("expected anything but {}", words::expected(program, *id))
                     });
                 }
                 Ok(!fits)
@@ -194,14 +201,13 @@ impl<'c> Run<'c> {
                 let holds = (*least..=*most).contains(&text.chars().count());
                 self.judged(holds, node, at, out)
             }
-            (Rule::Pattern(pattern), Json::String(text)) => match pattern.is_match(text) {
-                Some(true) => Ok(true),
-                Some(false) => {
+            (Rule::Pattern(pattern), Json::String(text)) => {
+                let holds = self.finds(pattern, text)?;
+                if !holds {
                     self.tell(out, at, None, true, || words::matching(&pattern.source));
-                    Ok(false)
                 }
-                None => Err(Spent),
-            },
+                Ok(holds)
+            }
             (_, Json::Array(items)) => self.array(node, rule, items, at, seen, out),
             (_, Json::Object(_)) => self.object(rule, value, at, seen, out),
             _ => Ok(true),
@@ -243,7 +249,8 @@ impl<'c> Run<'c> {
             }
         }
         let holds = if one { fitting == 1 } else { fitting > 0 };
-        if holds || out.is_none() {
+        // Where nothing more is told, nothing is looked for that could be.
+        if holds || out.as_ref().is_none_or(|out| out.len() >= FAULTS) {
             return Ok(holds);
         }
         if fitting == 0
@@ -253,10 +260,12 @@ impl<'c> Run<'c> {
                 .for_each(|out| out.extend(meant.iter().cloned()));
             return Ok(false);
         }
-        let forms = words::alternatives(self.program, node, keyword);
-        self.tell(out, at, None, true, || match fitting {
-            0 => format!("expected {forms}"),
-            _ => format!("expected only one form to fit ({forms})"),
+        self.tell(out, at, None, true, || {
+            let forms = words::alternatives(self.program, node, keyword);
+            match fitting {
+                0 => format!("expected {forms}"),
+                _ => format!("expected only one form to fit ({forms})"),
+            }
         });
         Ok(false)
     }
@@ -317,9 +326,14 @@ impl<'c> Run<'c> {
         let mut steps = Vec::new();
         at.steps(&mut steps);
         steps.extend(name.map(str::to_owned));
+        let before = self.worded.replace(self.worded.get() + 1);
+        let text = match before < WORDED {
+            true => text(),
+            false => "expected another value".to_owned(),
+        };
         faults.push(Fault {
             steps,
-            text: text(),
+            text,
             shows,
             unread: self.unread,
         });
@@ -344,6 +358,11 @@ impl<'c> Run<'c> {
         let outcome = check(self);
         self.unread = before;
         outcome
+    }
+
+    fn finds(&mut self, pattern: &Pattern, text: &str) -> Result<bool, Spent> {
+        self.spend(pattern.steps())?;
+        pattern.is_match(text).ok_or(Spent)
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Spent> {
@@ -395,4 +414,63 @@ fn kind(value: &Json<'_>) -> Types {
 fn stack() -> usize {
     let here = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&here)).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::foreign::Complete;
+
+    #[test]
+    fn what_is_told_of_branches_is_bounded_too() {
+        let branch = json!({"allOf": vec![json!({"not": {}}); 50]});
+        let schema = json!({"items": {"anyOf": [branch, {"type": "null"}]}});
+        let complete = Complete::new(&schema, &BTreeMap::new());
+        let value = Json::from_value(&json!(vec![1; 100]));
+        let faults = complete.unwrap().unwrap().faults(&value, false);
+        assert!((FAULTS..FAULTS + 50).contains(&faults.len()));
+    }
+
+    #[test]
+    fn words_are_found_for_so_many_faults_alone() {
+        let branches: Vec<_> = (0..20).map(|at| json!({"const": at})).collect();
+        let schema = json!({"items": {"anyOf": branches}});
+        let complete = Complete::new(&schema, &BTreeMap::new());
+        let value = Json::from_value(&json!(vec!["a"; 100]));
+        let faults = complete.unwrap().unwrap().faults(&value, false);
+        let worded = faults
+            .iter()
+            .filter(|it| it.text != "expected another value");
+        // One a branch, and one of all of them.
+        assert_eq!((faults.len(), worded.count()), (100, WORDED / 21));
+    }
+
+    #[test]
+    fn a_search_that_may_go_back_and_a_list_of_names_are_many_steps() {
+        let asked = |schema, times: usize, value| {
+            let again = vec![json!({"$ref": "#/$defs/again"}); times];
+            let schema = json!({"$defs": {"again": schema}, "allOf": again});
+            let complete = Complete::new(&schema, &BTreeMap::new());
+            let faults = complete
+                .unwrap()
+                .unwrap()
+                .faults(&Json::from_value(&value), false);
+            faults.into_iter().map(|fault| fault.text).next()
+        };
+        let spent = Some("too much to check; send less".to_owned());
+        let backtracking = json!({"pattern": "^(?!b)"});
+        assert_eq!(asked(json!({"pattern": "^a"}), 500, json!("a")), None);
+        assert_eq!(asked(backtracking.clone(), 50, json!("a")), None);
+        assert_eq!(asked(backtracking, 500, json!("a")), spent);
+        let named = json!({"patternProperties": {"^(?!b)": {}}});
+        assert_eq!(asked(named, 500, json!({"a": 1})), spent);
+        let names: Vec<String> = (0..1_000).map(|at| at.to_string()).collect();
+        let required = json!({"not": {"required": names}});
+        assert_eq!(asked(required.clone(), 50, json!({"a": 1})), None);
+        assert_eq!(asked(required, 500, json!({"a": 1})), spent);
+    }
 }

@@ -132,7 +132,7 @@ impl<'c> Run<'c> {
                 for (name, member) in value.entries() {
                     let mut schemas: Vec<Id> = named.get(name).copied().into_iter().collect();
                     for (pattern, id) in patterns {
-                        if pattern.is_match(name).ok_or(Spent)? {
+                        if self.finds(pattern, name)? {
                             schemas.push(*id);
                         }
                     }
@@ -167,7 +167,7 @@ impl<'c> Run<'c> {
                     });
                 }
             }
-            Rule::Required(names) => fits = self.required(names, value, at, out),
+            Rule::Required(names) => fits = self.required(names, value, at, out)?,
             Rule::Names(id) => {
                 for (name, _) in value.entries() {
                     let text = Json::String(name.into());
@@ -180,7 +180,7 @@ impl<'c> Run<'c> {
             }
             Rule::Dependent(name, names, schema) if value.member(name).is_some() => {
                 let before = std::mem::replace(&mut self.unread, true);
-                fits = self.required(names, value, at, out);
+                fits = self.required(names, value, at, out)?;
                 if let Some(id) = schema {
                     fits &= self.check(*id, value, at, seen, out)?;
                 }
@@ -210,7 +210,14 @@ impl<'c> Run<'c> {
         self.check(id, value, &At::Name(at, name), None, out)
     }
 
-    fn required(&self, names: &[String], value: &Json<'_>, at: &At<'_>, out: &mut Out) -> bool {
+    fn required(
+        &mut self,
+        names: &[String],
+        value: &Json<'_>,
+        at: &At<'_>,
+        out: &mut Out,
+    ) -> Result<bool, Spent> {
+        self.spend(names.len())?;
         let present: HashSet<&str> = value.entries().map(|(name, _)| name).collect();
         let mut fits = true;
         for name in names.iter().filter(|name| !present.contains(name.as_str())) {
@@ -219,6 +226,6 @@ impl<'c> Run<'c> {
                 "required, missing".to_owned()
             });
         }
-        fits
+        Ok(fits)
     }
 }
