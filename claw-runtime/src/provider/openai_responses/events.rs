@@ -3,7 +3,7 @@
 //! The same thing is said up to four times: in pieces, as a finished text, as a finished item, and in the whole response
 //! at the end. Each is taken once, from the first that has it; servers that leave some of them out are read all the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
@@ -29,6 +29,24 @@ struct Item {
     said: bool,
     /// It came as a whole.
     done: bool,
+    /// The places of the texts that were said; a service may leave them out.
+    texts: BTreeSet<Option<u64>>,
+}
+
+impl Item {
+    /// Notes that the text at this place is said; tells whether it was not before.
+    fn says(&mut self, place: Option<u64>) -> bool {
+        let said = |place| self.texts.contains(&place);
+        let is_new = match self.texts.is_empty() {
+            true => !self.said,
+            false => place.is_some() && !said(place) && !said(None),
+        };
+        self.said = true;
+        if self.texts.len() < MOST {
+            self.texts.insert(place);
+        }
+        is_new && !self.done
+    }
 }
 
 impl Format for Events {
@@ -71,12 +89,13 @@ impl Events {
         let piece = event["delta"].as_str().unwrap_or("");
         match kind {
             "response.output_text.delta" => {
-                self.item(at).said = true;
+                self.item(at).says(event["content_index"].as_u64());
                 draft.text(piece, sink);
             }
-            "response.output_text.done" if !self.item(at).said => {
-                self.item(at).said = true;
-                draft.text(event["text"].as_str().unwrap_or(""), sink);
+            "response.output_text.done" => {
+                if self.item(at).says(event["content_index"].as_u64()) {
+                    draft.text(event["text"].as_str().unwrap_or(""), sink);
+                }
             }
             "response.refusal.delta" => {
                 self.item(at).said = true;

@@ -13,10 +13,12 @@ const LONGEST: usize = 1 << 16;
 /// Bytes of a block beside the texts in it, and branches of a condition: each may be a level for the compiler.
 const LONGEST_BLOCK: usize = 1 << 10;
 const MOST_BRANCHES: usize = 64;
-/// Values in a value that has a name, beside those of the conversation; levels of it; bytes of a text in it.
+/// Values in a value that has a name, beside those of the conversation; levels of it; the length of a text in it, and how
+/// much of a text counts as another value.
 const MOST_VALUES: usize = 256;
 const DEEPEST: usize = 6;
 const LONGEST_TEXT: usize = 1 << 14;
+const TEXT_A_VALUE: usize = 1 << 6;
 /// The name that templates cannot know.
 const SMALL: &str = "claw_small";
 /// What no chat template needs: it takes more time than is counted.
@@ -37,13 +39,21 @@ pub(super) fn guarded(source: &str) -> Option<String> {
         let (before, block) = rest.split_at(at);
         out.push_str(before);
         let length = match &block.as_bytes()[..2] {
-            b"{#" => block.find("#}")? + 2,
+            b"{#" => block[2..].find("#}")? + 4,
             b"{{" => end_of(block, "}}")?,
             _ => end_of(block, "%}")?,
         };
         let (block, after) = block.split_at(length);
         rest = after;
-        if !block.starts_with("{%") {
+        if block.starts_with("{#") {
+            out.push_str(block);
+            continue;
+        }
+        // With `call`, it names a value that is not looked at.
+        if block.contains("caller") {
+            return None;
+        }
+        if block.starts_with("{{") {
             out.push_str(block);
             continue;
         }
@@ -134,10 +144,17 @@ fn small(state: &State<'_, '_>, value: Value, most: usize) -> Result<Value, Erro
 fn measure(value: &Value, levels: usize, left: &mut usize) -> Result<(), Error> {
     *left = left.checked_sub(1).ok_or_else(too_large)?;
     match value.kind() {
-        ValueKind::String | ValueKind::Bytes => match value.len() {
-            Some(length) if length > LONGEST_TEXT => Err(too_large()),
-            _ => Ok(()),
-        },
+        ValueKind::String | ValueKind::Bytes => {
+            let length = value.len().unwrap_or_default();
+            let rest = left.checked_sub(length / TEXT_A_VALUE);
+            *left = rest
+                .filter(|_| length <= LONGEST_TEXT)
+                .ok_or_else(too_large)?;
+            Ok(())
+        }
+        // These hold what they do not show: a part of a list the whole, a loop what it goes over and was asked about.
+        ValueKind::Iterable if levels < DEEPEST => Err(too_large()),
+        ValueKind::Map if is_loop(value) => Err(too_large()),
         ValueKind::Seq | ValueKind::Iterable => {
             let levels = levels.checked_sub(1).ok_or_else(too_large)?;
             value
@@ -153,6 +170,11 @@ fn measure(value: &Value, levels: usize, left: &mut usize) -> Result<(), Error> 
         }
         _ => Ok(()),
     }
+}
+
+fn is_loop(value: &Value) -> bool {
+    let object = value.as_object();
+    object.is_some_and(|object| object.type_name().ends_with("::Loop"))
 }
 
 fn too_large() -> Error {
@@ -186,6 +208,8 @@ fn end_of(block: &str, end: &str) -> Option<usize> {
             _ if open == 0 && bytes[at..].starts_with(end.as_bytes()) => return Some(at + 2),
             b'(' | b'[' | b'{' => open += 1,
             b')' | b']' | b'}' => open = open.checked_sub(1)?,
+            // Of a list in a list, each so many times, a block makes more than any memory holds.
+            b'*' => return None,
             _ => {}
         }
         at += 1;
@@ -296,6 +320,11 @@ mod tests {
                 "{% macro f() %}{% if a in b %}",
                 "{% macro f() %}{% if a in b %}",
             ),
+            // A comment does not end with the mark it begins with.
+            (
+                "{#}{{ ' #}{% set x = 1 %}{# ' }}#}",
+                "{#}{{ ' #}{% set x = 1  %}{% set x = claw_small(x) %}{# ' }}#}",
+            ),
         ] {
             assert_eq!(guarded(source).as_deref(), Some(right));
         }
@@ -307,6 +336,9 @@ mod tests {
             "{% raw %}{% endraw %}",
             "{%- with a = 1 %}{% endwith %}",
             "{% call f() %}{% endcall %}",
+            "{% macro f() %}{{ caller }}{% endmacro %}",
+            "{{ 2 * 2 }}",
+            "{#}",
             "{% set claw_small = 1 %}",
             "{% set x %}",
             "{% set x",

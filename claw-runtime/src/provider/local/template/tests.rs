@@ -146,6 +146,30 @@ fn a_template_cannot_build_what_never_ends() {
         "{{ range(100000)|join('y' * 100000) }}".to_owned(),
         "{{ ([[1] * 1000] * 1000)|sum(start=[])|length }}".to_owned(),
         "{% for a in [1] recursive %}{{ loop([a, a]) }}{% endfor %}".to_owned(),
+        // What a comment hides from the guard, but not from the engine.
+        format!("{{#}}{{{{ \" #}}{}{{# \" }}}}#}}", grown("[1]", "[ns.x]", "1")),
+        // What does not show what it holds.
+        format!(
+            "{{% set ns = namespace(x=1) %}}{{% for a in range(20000) %}}{{% for b in [1] %}}\
+             {{% if loop.changed({}ns.x{}) %}}{{% endif %}}{{% set ns.x = loop %}}{{% endfor %}}{{% endfor %}}",
+            "[".repeat(40),
+            "]".repeat(40)
+        ),
+        grown("1", "[[1, ns.x][:1]]", "1"),
+        grown("1", "{'a': [ns.x][1:]}", "1"),
+        format!(
+            "{{% macro f(n) %}}{{% if n %}}{{{{ f(n - 1, caller=[{0}, {0}]) }}}}{{% else %}}{{{{ caller|string }}}}\
+             {{% endif %}}{{% endmacro %}}{{{{ f(6, caller=[1]) }}}}",
+            ["caller"; 60].join(", ")
+        ),
+        // What is small by itself, many times.
+        format!(
+            "{{% set t %}}{}{{% endset %}}{{% set x = [{}] %}}{{{{ [{}]|string|length }}}}",
+            "y".repeat(16_000),
+            ["t"; 250].join(","),
+            ["x"; 450].join(",")
+        ),
+        "{{ [['x' * 100000] * 10000] * 10000 }}".to_owned(),
         format!("{{{{ {}1 }}}}", "-".repeat(200_000)),
         format!("{{{{ a{} }}}}", "|e".repeat(60_000)),
         format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(5_000)),
