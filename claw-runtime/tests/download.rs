@@ -490,7 +490,6 @@ async fn what_broke_off_at_another_host_is_asked_for_anew_at_the_address() {
     assert_eq!(fetch(&wanted, &hub.url).await.unwrap(), fetched(false));
     for (count, head) in store.heads().iter().enumerate() {
         assert!(head.contains(&format!("signature={count}")), "{head}");
-        assert!(!head.contains("authorization") && !head.contains("cookie"));
         let part = format!("range: bytes={}-", count * 100_000);
         assert_eq!(head.contains(&part), count > 0, "{head}");
         // The tag that counts is the store's.

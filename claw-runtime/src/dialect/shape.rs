@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::plan::Defined;
+use super::view::View;
 use crate::schema::json::Json;
 
 /// A set of JSON types.
@@ -96,7 +97,7 @@ pub(super) struct Shape {
     pub(super) items: Option<Arc<Shape>>,
     /// What the first items of a list are, where each place has its own.
     pub(super) places: Vec<Arc<Shape>>,
-    /// The least and the most items of a list.
+    /// The least and the most items of a list, or properties of an object.
     pub(super) counts: (usize, usize),
     /// Whether a list stands for a map.
     pub(super) is_map: bool,
@@ -150,6 +151,21 @@ impl Shape {
         Arc::new(Self {
             defined: Some(at),
             ..Self::of(Kinds::ALL)
+        })
+    }
+
+    /// Returns it with the counts that these keywords set.
+    pub(super) fn counted(self: Arc<Self>, view: &View<'_>, [least, most]: [&str; 2]) -> Arc<Self> {
+        let counts = (
+            view.count(least).unwrap_or(0),
+            view.count(most).unwrap_or(usize::MAX),
+        );
+        if counts == self.counts {
+            return self;
+        }
+        Arc::new(Self {
+            counts,
+            ..(*self).clone()
         })
     }
 
@@ -236,6 +252,10 @@ impl<'p> Look<'p> {
 
     fn fits_object(&self, shape: &'p Shape, value: &Json<'_>) -> bool {
         let count = value.entries().count();
+        let (least, most) = shape.counts;
+        if !(least..=most).contains(&count) {
+            return false;
+        }
         let mut known = 0;
         for field in &shape.fields {
             if !self.burn(count) {

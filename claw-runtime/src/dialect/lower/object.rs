@@ -111,6 +111,12 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn object(&mut self, view: &View<'a>, depth: usize) -> Low {
+        let mut low = self.object_of_any_size(view, depth);
+        low.own = low.own.counted(view, ["minProperties", "maxProperties"]);
+        low
+    }
+
+    fn object_of_any_size(&mut self, view: &View<'a>, depth: usize) -> Low {
         let fields = Fields::of(view);
         if !fields.properties.is_empty() {
             return self.fields(view, fields, depth);
