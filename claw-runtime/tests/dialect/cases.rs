@@ -325,7 +325,7 @@ fn an_object_with_too_many_members_is_not_of_a_counted_map() {
         "required": ["a", "b", "c", "kind"],
         "additionalProperties": false,
     });
-    let map = json!({"type": "object", "additionalProperties": {"enum": [1, null, [2]]}, "maxProperties": 3});
+    let map = json!({"type": "object", "additionalProperties": {"enum": ["a", 1, null, true, [1], {"x": 2}]}, "maxProperties": 3});
     let union = json!({"anyOf": [map, of_four]});
     let schema = json!({"type": "object", "properties": {"u": union}, "required": ["u"], "additionalProperties": false});
     let lowered = Dialect::named("openai-strict")

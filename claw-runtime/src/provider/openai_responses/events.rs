@@ -93,9 +93,9 @@ impl Events {
                 draft.text(piece, sink);
             }
             "response.output_text.done" => {
-                if self.item(at).says(event["content_index"].as_u64()) {
-                    draft.text(event["text"].as_str().unwrap_or(""), sink);
-                }
+                let is_new = self.item(at).says(event["content_index"].as_u64());
+                let text = event["text"].as_str().filter(|_| is_new);
+                draft.text(text.unwrap_or_default(), sink);
             }
             "response.refusal.delta" => {
                 self.item(at).said = true;
