@@ -68,23 +68,10 @@ fn is_plain(schema: &Json<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::tool::{Spec, Tool, ToolOutput};
-
-    fn tools(tools: &[(&'static str, Value)]) -> Toolset {
-        Toolset::new(tools.iter().map(|(name, schema)| {
-            Arc::new(Tool::dynamic(
-                Spec::new((*name).into(), "Does a thing.".into()),
-                schema.clone(),
-                Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) })),
-            ))
-        }))
-        .expect("different names")
-    }
+    use crate::fallback::constrained::tests::tools;
 
     #[test]
     fn who_is_named_is_blamed_and_then_all_who_ask_for_much() {

@@ -212,7 +212,7 @@ pub(in crate::fallback) mod tests {
     use crate::message::{ContentBlock, Role, ToolCall, text_of};
     use crate::tool::{Spec, Tool, ToolOutput};
 
-    fn tools(tools: &[(&'static str, Value)]) -> Toolset {
+    pub(in crate::fallback) fn tools(tools: &[(&'static str, Value)]) -> Toolset {
         Toolset::new(tools.iter().map(|(name, schema)| {
             Arc::new(Tool::dynamic(
                 Spec::new((*name).into(), "Does a thing.".into()),
@@ -220,7 +220,7 @@ pub(in crate::fallback) mod tests {
                 Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::default()) })),
             ))
         }))
-        .expect("two names")
+        .expect("different names")
     }
 
     pub(in crate::fallback) fn some_tools() -> Toolset {

@@ -97,8 +97,9 @@ impl Pool {
         }
     }
 
-    /// Sends a request, and again where the connection was one that had been idle and was closed as the request went out:
-    /// servers do that without a word, and have not begun to answer. Each such connection is gone then, so this ends.
+    /// Sends a request, and again where the connection was one that had been idle and was closed before an answer: servers do
+    /// that without a word. One that closed within the head of its answer looks the same and is asked again too. Each such
+    /// connection is gone then, so this ends.
     async fn sent(&self, mut request: RequestBuilder) -> Result<Response, reqwest::Error> {
         loop {
             let (again, begun) = (request.try_clone(), self.begun.count());

@@ -2,6 +2,14 @@
 
 use super::*;
 
+fn hang() -> Arc<Tool> {
+    tool(
+        "hang",
+        Effect::Read,
+        |_, _| Box::pin(std::future::pending()),
+    )
+}
+
 #[tokio::test]
 async fn a_tool_that_panics_does_not_end_the_turn() {
     let bomb = tool("bomb", Effect::Read, |_, _| {
@@ -29,14 +37,9 @@ async fn a_tool_that_panics_does_not_end_the_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_hangs_is_given_up() {
-    let hang = tool(
-        "hang",
-        Effect::Read,
-        |_, _| Box::pin(std::future::pending()),
-    );
     let (agent, _) = agent(
         Scripted::new([calls("hang", json!({"city": "x"})), says("No luck.")]),
-        [hang],
+        [hang()],
     );
     let mut session = agent.session("s").await.unwrap();
     assert_eq!(session.run("go").await.unwrap().text, "No luck.");
@@ -153,14 +156,9 @@ async fn cancelling_stops_the_running_call_and_the_session_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_turn_leaves_a_usable_session() {
-    let hang = tool(
-        "hang",
-        Effect::Read,
-        |_, _| Box::pin(std::future::pending()),
-    );
     let (agent, _) = agent(
         Scripted::new([calls("hang", json!({"city": "x"})), says("Back.")]),
-        [hang],
+        [hang()],
     );
     let mut session = agent.session("s").await.unwrap();
     tokio::time::timeout(Duration::from_secs(1), session.run("go"))

@@ -3,8 +3,9 @@ use serde_json::json;
 
 use super::*;
 use crate::message::ToolResult;
+use crate::provider::Delta;
+use crate::provider::samples::BARE;
 use crate::provider::scripted::{Answer, Scripted, calls, says};
-use crate::provider::{Delta, ToolChoice};
 
 const CARD: &str = "11010519491231002X";
 const PHONE: &str = "13812345678";
@@ -30,16 +31,10 @@ fn ask(
     history: Option<History<'_>>,
 ) -> (Reply, Vec<Delta>) {
     let request = Request {
-        model: "m",
         system,
         messages,
         history,
-        tools: None,
-        dialect: Dialect::CANONICAL,
-        tool_choice: ToolChoice::Auto,
-        max_output_tokens: None,
-        stop: &[],
-        form: None,
+        ..BARE
     };
     let seen = Seen::default();
     let reply = veiled.complete(request, Some(Box::new(seen.clone())));
@@ -268,16 +263,10 @@ fn tool_definitions_are_told_without_values_and_calls_come_back_with_them() {
     let messages = [Message::user("Look for E0009 and E0002.")];
     for (at, form) in [(0, None), (1, Some(r#"{"oneOf":[{"const":"E0009"}]}"#))] {
         let request = Request {
-            model: "m",
-            system: "",
             messages: &messages,
-            history: None,
             tools: Some(&tools),
-            dialect: Dialect::CANONICAL,
-            tool_choice: ToolChoice::Auto,
-            max_output_tokens: None,
-            stop: &[],
             form,
+            ..BARE
         };
         let reply = futures_util::FutureExt::now_or_never(veiled.complete(request, None));
         let reply = reply.unwrap().unwrap();
@@ -352,18 +341,7 @@ fn images_are_counted_or_denied() {
     let scripted = Arc::new(Scripted::new([says("Hi.")]));
     let denies = Veiled::new(scripted.clone(), veil().deny_images());
     let denied = |messages: &[Message]| {
-        let request = Request {
-            model: "m",
-            system: "",
-            messages,
-            history: None,
-            tools: None,
-            dialect: Dialect::CANONICAL,
-            tool_choice: ToolChoice::Auto,
-            max_output_tokens: None,
-            stop: &[],
-            form: None,
-        };
+        let request = Request { messages, ..BARE };
         let reply = futures_util::FutureExt::now_or_never(denies.complete(request, None));
         reply.unwrap().err()
     };

@@ -84,6 +84,11 @@ pub(crate) fn statuses(ran: &Ran) -> Vec<Status> {
         .collect()
 }
 
+fn roles(ran: &Ran) -> Vec<Role> {
+    let messages = ran.view.messages().iter();
+    messages.map(|message| message.role).collect()
+}
+
 pub(crate) fn results(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|message| &message.content);
     blocks

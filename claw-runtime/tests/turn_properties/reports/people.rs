@@ -96,14 +96,8 @@ fn cancel_while_a_person_is_asked_or_a_model_answers_leaves_nothing_open() {
     let ran = start(&world);
     assert_eq!(ran.outcome.reason, EndReason::Cancelled);
     let next = run(&World::new([says("Back.")]), ran.view, "two");
-    let roles: Vec<_> = next
-        .view
-        .messages()
-        .iter()
-        .map(|message| message.role)
-        .collect();
     assert_eq!(
-        roles,
+        roles(&next),
         [Role::User, Role::Assistant, Role::User, Role::Assistant]
     );
 }

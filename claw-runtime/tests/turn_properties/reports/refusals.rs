@@ -161,14 +161,8 @@ fn what_was_shown_is_kept_and_goes_on_once() {
     let ran = start(&World::new([breaks("The answer "), says("is 42.")]));
     assert_eq!(ran.outcome.text, "The answer is 42.");
     assert_eq!(ran.waits, []);
-    let roles: Vec<_> = ran
-        .view
-        .messages()
-        .iter()
-        .map(|message| message.role)
-        .collect();
     assert_eq!(
-        roles,
+        roles(&ran),
         [Role::User, Role::Assistant, Role::User, Role::Assistant]
     );
     // What was sent for the continuation is what stays in the conversation.
