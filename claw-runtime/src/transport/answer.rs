@@ -1,0 +1,129 @@
+//! The answer to a request: its head, and its body as it comes.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use flate2::write::MultiGzDecoder;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, HeaderMap};
+
+use super::connection::Connection;
+use super::idle::Idle;
+use super::{Fault, TransportError};
+
+/// How much of a compressed body is taken at once, in bytes: they may become a thousand times as many.
+const MOST_PACKED: usize = 1 << 10;
+
+/// An answer whose head has come.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    /// What the body comes over, until its end.
+    connection: Option<Box<Connection>>,
+    idle: Arc<Idle>,
+    packed: Option<Box<Packed>>,
+}
+
+impl Answer {
+    pub(super) fn new(
+        response: hyper::Response<Incoming>,
+        connection: Box<Connection>,
+        idle: &Arc<Idle>,
+    ) -> Self {
+        let (head, body) = response.into_parts();
+        let encoding = head.headers.get(CONTENT_ENCODING);
+        let is_packed = encoding.is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
+        Self {
+            status: head.status,
+            headers: head.headers,
+            body,
+            connection: Some(connection),
+            idle: idle.clone(),
+            packed: is_packed.then(Box::default),
+        }
+    }
+
+    /// Waits for the next bytes of the body; `None` at its end, after which the connection serves the next request.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the body breaks off or is not what its head says.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
+        loop {
+            if let Some(packed) = &mut self.packed
+                && let Some(bytes) = packed.next()?
+            {
+                return Ok(Some(bytes));
+            }
+            let Some(connection) = &mut self.connection else {
+                return Ok(None);
+            };
+            match (connection.next(&mut self.body).await, &mut self.packed) {
+                (Some(Ok(bytes)), None) => return Ok(Some(bytes)),
+                (Some(Ok(bytes)), Some(packed)) => packed.rest = bytes,
+                (Some(Err(error)), _) => {
+                    self.connection = None;
+                    return Err(TransportError::new(Fault::Body, error));
+                }
+                (None, packed) => {
+                    if let Some(connection) = self.connection.take() {
+                        self.idle.keep(connection);
+                    }
+                    if let Some(packed) = packed {
+                        packed.end()?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A body that comes in gzip's form.
+struct Packed {
+    decoder: MultiGzDecoder<Vec<u8>>,
+    /// What came and was not yet unpacked.
+    rest: Bytes,
+    has_begun: bool,
+}
+
+impl Default for Packed {
+    fn default() -> Self {
+        Self {
+            decoder: MultiGzDecoder::new(Vec::new()),
+            rest: Bytes::new(),
+            has_begun: false,
+        }
+    }
+}
+
+impl Packed {
+    /// Unpacks some of what came; `None` when more must come.
+    fn next(&mut self) -> Result<Option<Bytes>, TransportError> {
+        let fault = |error| TransportError::new(Fault::Body, error);
+        while !self.rest.is_empty() {
+            let some = &self.rest[..self.rest.len().min(MOST_PACKED)];
+            let taken = self.decoder.write(some).map_err(fault)?;
+            self.decoder.flush().map_err(fault)?;
+            self.rest.advance(taken);
+            self.has_begun = true;
+            let bytes = std::mem::take(self.decoder.get_mut());
+            if !bytes.is_empty() {
+                return Ok(Some(bytes.into()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fails where the body ended before what it holds.
+    fn end(&mut self) -> Result<(), TransportError> {
+        // Nothing at all is no body that broke off.
+        if !std::mem::take(&mut self.has_begun) {
+            return Ok(());
+        }
+        let ended = self.decoder.try_finish();
+        ended.map_err(|error| TransportError::new(Fault::Body, error))
+    }
+}
