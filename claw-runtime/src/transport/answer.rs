@@ -127,3 +127,68 @@ impl Packed {
         ended.map_err(|error| TransportError::new(Fault::Body, error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// Unpacks what comes in these pieces; returns it and the longest piece of it.
+    fn unpacked<'p>(
+        pieces: impl IntoIterator<Item = &'p [u8]>,
+    ) -> Result<(Vec<u8>, usize), TransportError> {
+        let (mut packed, mut whole, mut longest) = (Packed::default(), Vec::new(), 0);
+        for piece in pieces {
+            packed.rest = Bytes::copy_from_slice(piece);
+            while let Some(bytes) = packed.next()? {
+                longest = longest.max(bytes.len());
+                whole.extend_from_slice(&bytes);
+            }
+        }
+        packed.end()?;
+        Ok((whole, longest))
+    }
+
+    #[test]
+    fn a_packed_body_is_the_same_however_it_is_cut() {
+        let text: Vec<u8> = (0..3000_u32).flat_map(u32::to_le_bytes).collect();
+        // Two members are one body (RFC 1952, 2.2).
+        let body = [packed(&text), packed(b"more")].concat();
+        let expected = [&text[..], b"more"].concat();
+        for size in [1, 7, 1000, body.len()] {
+            let found = unpacked(body.chunks(size)).unwrap();
+            assert_eq!(found.0, expected, "{size}");
+        }
+        assert_eq!(unpacked([]).unwrap().0, b"");
+    }
+
+    #[test]
+    fn a_packed_body_that_is_none_or_breaks_off_is_a_failure() {
+        let body = packed(b"some text");
+        for broken in [&body[..body.len() - 1], &body[..5], b"no gzip at all"] {
+            let error = unpacked([broken]).unwrap_err();
+            assert_eq!(error.fault(), Fault::Body, "{error}");
+        }
+        let mut changed = body.clone();
+        let checksum = changed.len() - 8;
+        changed[checksum] ^= 1;
+        assert!(unpacked([&changed[..]]).is_err());
+    }
+
+    #[test]
+    fn what_grows_a_thousand_times_comes_in_small_pieces() {
+        let body = packed(&vec![0; 64 << 20]);
+        assert!(body.len() < 80_000);
+        let (whole, longest) = unpacked([&body[..]]).unwrap();
+        assert_eq!(whole.len(), 64 << 20);
+        assert!(longest <= 2 << 20, "{longest}");
+    }
+}

@@ -171,3 +171,134 @@ impl Wake for Signal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Woken {
+        async fn wait(&self, count: usize) {
+            while self.0.load(Ordering::SeqCst) < count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// A server that takes requests without a body, and says to each what it is told.
+    async fn server() -> (SocketAddr, mpsc::UnboundedSender<&'static str>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (say, mut said) = mpsc::unbounded_channel::<&str>();
+        tokio::spawn(async move {
+            let mut stream = listener.accept().await.unwrap().0;
+            stream.set_nodelay(true).unwrap();
+            let mut bytes = [0; 4096];
+            while let Some(text) = said.recv().await {
+                let _ = stream.read(&mut bytes).await.unwrap();
+                stream.write_all(text.as_bytes()).await.unwrap();
+            }
+        });
+        (address, say)
+    }
+
+    fn message() -> Message {
+        let mut message = Message::default();
+        let host = hyper::header::HeaderValue::from_static("h");
+        message.headers_mut().insert(hyper::header::HOST, host);
+        message
+    }
+
+    /// A task that is woken while it runs would run once more for nothing, and another thread with it.
+    #[tokio::test]
+    async fn a_round_trip_wakes_its_task_for_what_comes_and_not_else() {
+        let (address, say) = server().await;
+        let stream = TcpStream::connect(address).await.unwrap();
+        let mut connection = Connection::open(Stream::Plain(stream)).await.unwrap();
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let cx = &mut Context::from_waker(&waker);
+        for round in 1..=3 {
+            let mut body = {
+                let mut answer = pin!(connection.send(message()));
+                assert!(answer.as_mut().poll(cx).is_pending());
+                assert_eq!(woken.0.load(Ordering::SeqCst), round - 1);
+                say.send("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+                    .unwrap();
+                woken.wait(round).await;
+                let Poll::Ready(answer) = answer.as_mut().poll(cx) else {
+                    panic!("the whole answer has come");
+                };
+                answer.unwrap().into_body()
+            };
+            for expected in [Some("hi"), None] {
+                let next = pin!(connection.next(&mut body)).poll(cx);
+                let next = next.map(|next| next.transpose().unwrap());
+                assert_eq!(next, Poll::Ready(expected.map(Bytes::from)));
+            }
+            assert!(connection.is_usable());
+            assert_eq!(woken.0.load(Ordering::SeqCst), round);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_ended_while_idle_wakes_nobody_and_is_not_usable() {
+        let (address, say) = server().await;
+        let stream = TcpStream::connect(address).await.unwrap();
+        let mut connection = Connection::open(Stream::Plain(stream)).await.unwrap();
+        say.send("HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let cx = &mut Context::from_waker(&waker);
+        {
+            let mut answer = pin!(connection.send(message()));
+            assert!(answer.as_mut().poll(cx).is_pending());
+            woken.wait(1).await;
+            assert!(matches!(answer.as_mut().poll(cx), Poll::Ready(Ok(_))));
+        }
+        assert!(connection.is_usable());
+        // The server leaves.
+        drop(say);
+        for _ in 0..1000 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            if !connection.is_usable() {
+                assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+                return;
+            }
+        }
+        panic!("the end was not seen");
+    }
+
+    /// Another thread calls while the connection is looked at, and just before the look ends.
+    #[test]
+    fn no_call_is_lost_between_looking_and_resting() {
+        let woken = Arc::new(Woken::default());
+        let signal = Arc::new(Signal::default());
+        signal.waiting.register(&woken.clone().into());
+        signal.state.store(LOOKING, Ordering::SeqCst);
+        signal.wake_by_ref();
+        signal.wake_by_ref();
+        assert_eq!(woken.0.load(Ordering::SeqCst), 0);
+        assert!(!signal.rest(), "it must look again");
+        signal.state.store(LOOKING, Ordering::SeqCst);
+        assert!(signal.rest());
+        signal.wake_by_ref();
+        assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    }
+}
