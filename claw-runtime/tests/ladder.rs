@@ -525,7 +525,7 @@ async fn resumes(script: Vec<Answer>, tools: Toolset) {
         let lease = store.open("s").await.unwrap();
         let append = Append {
             after: 0,
-            events: &events[..end],
+            events: events[..end].into(),
             barrier: Barrier::Buffered,
             taken: &[],
         };
