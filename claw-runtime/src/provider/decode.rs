@@ -81,7 +81,7 @@ pub struct Decoder {
     head: Head,
     body: Body,
     size: usize,
-    /// How a stream of events begins.
+    /// How a stream of events begins, until it is known to be one.
     opening: Vec<u8>,
     draft: Draft,
     format: Box<dyn Format>,
@@ -234,8 +234,12 @@ impl Decoder {
         let body = std::mem::replace(&mut self.body, Body::Unknown(Vec::new()));
         self.body = match body {
             Body::Events(mut reader) => {
-                let room = OPENING.saturating_sub(self.opening.len());
-                self.opening.extend(bytes.iter().take(room));
+                if self.draft.progress_made() == 0 {
+                    let room = OPENING.saturating_sub(self.opening.len());
+                    self.opening.extend(&bytes[..room.min(bytes.len())]);
+                } else {
+                    self.opening = Vec::new();
+                }
                 let fed = reader.feed(bytes, &mut |event| self.event(event, sink));
                 if fed.is_err() {
                     self.too_long();
