@@ -27,6 +27,8 @@ pub mod session;
 mod tls;
 pub mod tokens;
 pub mod tool;
+#[cfg(feature = "http")]
+mod transport;
 pub mod turn;
 
 /// Turns a function into a tool: an ordinary function stays callable, and a model may call it too.

@@ -8,12 +8,14 @@ use rustls::pki_types::{CertificateDer, TrustAnchor};
 use rustls::{ClientConfig, RootCertStore};
 
 /// Returns the settings that trust the system's roots and Mozilla's: reading them takes milliseconds, so once.
-pub(crate) fn config() -> ClientConfig {
-    static TLS: OnceLock<ClientConfig> = OnceLock::new();
-    TLS.get_or_init(|| trusting(public_roots())).clone()
+pub(crate) fn config() -> Arc<ClientConfig> {
+    static TLS: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    TLS.get_or_init(|| Arc::new(trusting(public_roots())))
+        .clone()
 }
 
 /// Returns settings that trust nobody, for what is not encrypted: they cost nothing.
+#[cfg(feature = "postgres")]
 pub(crate) fn trusting_nobody() -> ClientConfig {
     trusting(RootCertStore::empty())
 }

@@ -9,6 +9,7 @@ mod mask;
 mod models;
 mod network;
 mod protocol;
+mod proxies;
 #[cfg(target_os = "linux")]
 #[path = "../support/terminal.rs"]
 mod pty;

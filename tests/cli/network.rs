@@ -1,11 +1,11 @@
-//! The way to a service: addresses as people write them, proxies, own authorities, and what is no model server at all.
+//! The way to a service: addresses as people write them, own authorities, and what is no model server at all.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Output;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use rustls::pki_types::pem::PemObject;
@@ -16,10 +16,10 @@ use tempfile::tempdir;
 use crate::service::{Service, claw, says};
 use crate::{code, err, out};
 
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls");
+pub(crate) const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls");
 
 /// Serves each connection on a thread of its own, and returns host and port.
-fn serve(each: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
     let each = Arc::new(each);
@@ -33,7 +33,7 @@ fn serve(each: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 }
 
 /// Reads the head of a request, and its body as far as it came with it.
-fn head(stream: &mut impl Read) -> String {
+pub(crate) fn head(stream: &mut impl Read) -> String {
     let mut bytes = vec![0; 64 << 10];
     let mut length = 0;
     while !bytes[..length].windows(4).any(|it| it == b"\r\n\r\n") {
@@ -45,7 +45,7 @@ fn head(stream: &mut impl Read) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-fn answer(status: &str, headers: &str, body: &str) -> String {
+pub(crate) fn answer(status: &str, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}",
         body.len()
@@ -60,23 +60,14 @@ fn always(answer: String) -> String {
     })
 }
 
-fn hello() -> String {
+pub(crate) fn hello() -> String {
     let body = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}]}"#;
     answer("200 OK", "content-type: application/json\r\n", body)
 }
 
-/// A server that speaks TLS with a certificate of `authority.pem`.
-fn secure() -> String {
-    let chain = CertificateDer::pem_file_iter(format!("{DATA}/server.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_file(format!("{DATA}/server.key")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain.map(Result::unwrap).collect(), key)
-        .unwrap();
-    let config = Arc::new(config);
+/// A server that speaks TLS and says hello.
+pub(crate) fn secure() -> String {
+    let config = certified();
     serve(move |stream| {
         let mut stream = StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream);
         if !head(&mut stream).is_empty() {
@@ -87,8 +78,22 @@ fn secure() -> String {
     })
 }
 
+/// A certificate of `authority.pem`, for `localhost`, `127.0.0.1` and `models.invalid`.
+pub(crate) fn certified() -> Arc<ServerConfig> {
+    let chain = CertificateDer::pem_file_iter(format!("{DATA}/server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(format!("{DATA}/server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain.map(Result::unwrap).collect(), key)
+        .unwrap();
+    Arc::new(config)
+}
+
 /// Asks the model at this address once, with these variables.
-fn ask(base_url: &str, variables: &[(&str, &str)]) -> Output {
+pub(crate) fn ask(base_url: &str, variables: &[(&str, &str)]) -> Output {
     let folder = tempdir().unwrap();
     ask_in(folder.path(), base_url, variables)
 }
@@ -244,78 +249,6 @@ fn an_authority_of_ones_own_is_trusted_where_it_is_named() {
         "{}",
         err(&output)
     );
-}
-
-#[test]
-fn proxies_are_used_as_the_environment_says() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let log = heard.clone();
-    let proxy = serve(move |mut stream| {
-        let head = head(&mut stream);
-        let line = head.lines().next().unwrap_or_default().to_owned();
-        let answer = match line.starts_with("CONNECT ") {
-            true => answer("502 Bad Gateway", "", ""),
-            false => hello(),
-        };
-        log.lock().unwrap().push(head);
-        let _ = stream.write_all(answer.as_bytes());
-    });
-    let first_line = || {
-        let heard = std::mem::take(&mut *heard.lock().unwrap());
-        let lines: Vec<String> = heard
-            .iter()
-            .filter_map(|head| head.lines().next().map(str::to_owned))
-            .collect();
-        lines.first().cloned().unwrap_or_default()
-    };
-    let address = format!("http://{proxy}");
-    // No such host exists: only a proxy can answer for it.
-    let (plain, tls) = ("http://models.invalid/v1", "https://models.invalid/v1");
-    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
-        let output = ask(plain, &[(name, &address)]);
-        assert_eq!(out(&output), "Hello.\n", "{name}: {}", err(&output));
-        assert_eq!(
-            first_line(),
-            "POST http://models.invalid/v1/chat/completions HTTP/1.1"
-        );
-    }
-    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
-        assert_eq!(code(&ask(tls, &[(name, &address)])), Some(4));
-        assert_eq!(
-            first_line(),
-            "CONNECT models.invalid:443 HTTP/1.1",
-            "{name}"
-        );
-    }
-    for unproxied in ["models.invalid", ".invalid", "*", "other,models.invalid"] {
-        let output = ask(plain, &[("ALL_PROXY", &address), ("NO_PROXY", unproxied)]);
-        assert_eq!(
-            (code(&output), first_line()),
-            (Some(4), String::new()),
-            "{unproxied}"
-        );
-    }
-    // A proxy cannot reach this machine, whatever is said.
-    let service = Service::start([says("Hello."), says("Hello.")]);
-    let port = service.root().rsplit(':').next().unwrap();
-    for base_url in [&service.url, &format!("http://localhost:{port}")] {
-        let output = ask(
-            base_url,
-            &[("ALL_PROXY", &address), ("HTTP_PROXY", &address)],
-        );
-        assert_eq!(out(&output), "Hello.\n", "{}", err(&output));
-        assert_eq!(first_line(), "");
-    }
-    // Its password is one like any other.
-    let known = format!("http://me:proxy-password-1@{proxy}");
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("leak.txt"), "proxy-password-1").unwrap();
-    let output = claw(folder.path())
-        .env("HTTPS_PROXY", &known)
-        .args(["tools", "call", "read_file", r#"{"path": "leak.txt"}"#])
-        .output()
-        .unwrap();
-    assert!(out(&output).contains("***") && !out(&output).contains("proxy-password"));
 }
 
 #[test]

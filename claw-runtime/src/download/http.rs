@@ -1,15 +1,18 @@
 //! One file from a server that may ignore what it is asked, break off, lie about lengths or send something else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{self, HeaderMap};
-use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, Response, StatusCode, Url};
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
 use tokio::time::{Instant, timeout, timeout_at};
+use url::Url;
 
 use super::part::{Origin, Part};
 use super::{DownloadError, Progress};
-use crate::provider::http::{cause, is_loopback};
+use crate::provider::http::cause;
+use crate::transport::{Answer, Client, Options, Request, TransportError, is_loopback};
 use crate::{digest, tls};
 
 /// How often a broken connection is made anew.
@@ -44,38 +47,53 @@ fn may_fetch(url: &Url) -> Result<(), &'static str> {
     }
 }
 
-fn client(url: &Url) -> Result<Client, DownloadError> {
-    let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls::config())
-        .redirect(Policy::custom(follow))
-        .referer(false)
-        .connect_timeout(CONNECT)
-        // Lengths and parts are those of the file.
-        .no_gzip()
-        .user_agent(concat!("claw/", env!("CARGO_PKG_VERSION")));
-    if is_loopback(url) {
-        // A proxy cannot reach this machine's own servers.
-        builder = builder.no_proxy();
+/// Asks for the file, and where it is said to be elsewhere, there.
+async fn ask(url: &Url, headers: &HeaderMap) -> Result<Answer, DownloadError> {
+    let mut url = url.clone();
+    for _ in 0..=REDIRECTS {
+        let options = Options {
+            headers: headers.clone(),
+            connect: CONNECT,
+            trusted: Arc::new(tls::config),
+        };
+        let client =
+            Client::new(&url, options).map_err(|error| network(&error, "cannot ask for it"))?;
+        let request = Request {
+            method: Method::GET,
+            url: &url,
+            accept: "*/*",
+            body: Bytes::new(),
+        };
+        let answer = client.send(request).await;
+        let answer = answer.map_err(|error| network(&error, "no answer"))?;
+        match elsewhere(&url, &answer)? {
+            Some(next) => url = next,
+            None => return Ok(answer),
+        }
     }
-    builder
-        .build()
-        .map_err(|error| network(error, "cannot make an HTTP client"))
+    Err(redirected("there are too many redirects"))
 }
 
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let was_secure = attempt
-        .previous()
-        .last()
-        .is_some_and(|url| url.scheme() == "https");
-    if attempt.previous().len() > REDIRECTS {
-        return attempt.error("too many redirects");
+/// Returns where an answer says that the file is (RFC 9110, 15.4); a place that may not be fetched from is a failure.
+fn elsewhere(url: &Url, answer: &Answer) -> Result<Option<Url>, DownloadError> {
+    if !matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
     }
-    if was_secure && attempt.url().scheme() == "http" {
-        return attempt.error("a redirect leads from `https` to `http`");
+    let Some(place) = answer.headers.get(header::LOCATION) else {
+        return Ok(None);
+    };
+    let place = place.to_str().ok().and_then(|place| url.join(place).ok());
+    let place = place.ok_or_else(|| redirected("a redirect leads to no address"))?;
+    if url.scheme() == "https" && place.scheme() == "http" {
+        return Err(redirected("a redirect leads from `https` to `http`"));
     }
-    match may_fetch(attempt.url()) {
-        Ok(()) => attempt.follow(),
-        Err(what) => attempt.error(what),
+    may_fetch(&place).map_err(redirected)?;
+    Ok(Some(place))
+}
+
+fn redirected(what: &str) -> DownloadError {
+    DownloadError::Network {
+        what: format!("no answer: {what}"),
     }
 }
 
@@ -85,11 +103,10 @@ pub(super) async fn fetch(
     url: &Url,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), DownloadError> {
-    let client = client(url)?;
     let mut tries = 0;
     loop {
         let before = part.taken;
-        match attempt(part, &client, url, progress).await {
+        match attempt(part, url, progress).await {
             Err(error) if error.is_break() && part.taken > before && tries < TRIES => tries += 1,
             ended => return ended,
         }
@@ -98,16 +115,18 @@ pub(super) async fn fetch(
 
 async fn attempt(
     part: &mut Part<'_>,
-    client: &Client,
     url: &Url,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), DownloadError> {
     let patience = part.wanted.patience;
     let from = digest::of(url.as_str().as_bytes());
     let etag = part.etag(&from).map(str::to_owned);
-    let mut request = client
-        .get(url.clone())
-        .header(header::ACCEPT_ENCODING, "identity");
+    let mut asked = HeaderMap::new();
+    // Lengths and parts are those of the file.
+    asked.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("identity"),
+    );
     // With a digest that is known, a mixture is found out.
     let may_resume = etag.is_some() || part.wanted.sha256.is_some();
     if part.length() > 0 && !may_resume {
@@ -115,25 +134,25 @@ async fn attempt(
     }
     let start = part.length();
     if start > 0 {
-        request = request.header(header::RANGE, format!("bytes={start}-"));
-        if let Some(etag) = etag {
-            request = request.header(header::IF_RANGE, etag);
-        }
+        let range = HeaderValue::from_str(&format!("bytes={start}-"));
+        asked.extend(range.ok().map(|range| (header::RANGE, range)));
+        let etag = etag.and_then(|etag| HeaderValue::from_str(&etag).ok());
+        asked.extend(etag.map(|etag| (header::IF_RANGE, etag)));
     }
-    let response = match timeout(patience, request.send()).await {
-        Ok(answer) => answer.map_err(|error| network(error, "no answer"))?,
+    let response = match timeout(patience, ask(url, &asked)).await {
+        Ok(answer) => answer?,
         Err(_) => return Err(DownloadError::Stalled { patience }),
     };
-    let headers = response.headers();
+    let headers = &response.headers;
     if headers
         .get(header::CONTENT_ENCODING)
         .is_some_and(|it| it != "identity")
     {
         return Err(answer("the file in a compressed form"));
     }
-    let total = match (response.status(), range(headers)) {
+    let total = match (response.status, range(headers)) {
         (StatusCode::OK, _) => {
-            let total = response.content_length();
+            let total = length(headers);
             let etag = strong_etag(headers);
             part.restart(etag.map(|etag| Origin {
                 address: from,
@@ -148,7 +167,7 @@ async fn attempt(
                 total,
             }),
         ) if start > 0 && first == start => {
-            let rest = response.content_length();
+            let rest = length(headers);
             total.or(rest.map(|rest| start.saturating_add(rest)))
         }
         // All of it is there already.
@@ -164,7 +183,7 @@ async fn attempt(
         (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) if start > 0 => {
             part.restart(None)?;
             // Nothing is asked for but the whole this time.
-            return Box::pin(attempt(part, client, url, progress)).await;
+            return Box::pin(attempt(part, url, progress)).await;
         }
         (StatusCode::PARTIAL_CONTENT, _) => return Err(answer("a part that was not asked for")),
         (status, _) => {
@@ -200,7 +219,7 @@ fn check_total(part: &Part<'_>, total: Option<u64>) -> Result<(), DownloadError>
 
 async fn receive(
     part: &mut Part<'_>,
-    mut response: Response,
+    mut response: Answer,
     total: Option<u64>,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), DownloadError> {
@@ -210,7 +229,7 @@ async fn receive(
         let bytes = match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(bytes))) => bytes,
             Ok(Ok(None)) => return Ok(()),
-            Ok(Err(error)) => return Err(network(error, "the file broke off")),
+            Ok(Err(error)) => return Err(network(&error, "the file broke off")),
             Err(_) => return Err(DownloadError::Stalled { patience }),
         };
         part.push(&bytes)?;
@@ -247,13 +266,22 @@ fn range(headers: &HeaderMap) -> Option<Range> {
     })
 }
 
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
 /// Returns the server's name for this very content; a weak one may stand for another that means the same.
 fn strong_etag(headers: &HeaderMap) -> Option<String> {
     let etag = headers.get(header::ETAG)?.to_str().ok()?;
     (etag.starts_with('"') && etag.len() <= LONGEST_ETAG).then(|| etag.to_owned())
 }
 
-fn network(error: reqwest::Error, what: &str) -> DownloadError {
+fn network(error: &TransportError, what: &str) -> DownloadError {
     DownloadError::Network {
         what: cause(error, what),
     }

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
-use reqwest::Url;
-use reqwest::header::HeaderName;
+use hyper::header::HeaderName;
 use secrecy::SecretString;
+use url::Url;
 
 use super::endpoint::{self, Endpoint, SetupError};
 use super::openai_chat::{MaxTokens, Peer, Quirks, decoder, encode, model_ids};

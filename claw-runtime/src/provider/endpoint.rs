@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{RequestBuilder, Response, Url};
+use hyper::Method;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use rustls::pki_types::TrustAnchor;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::Instant;
+use url::Url;
 
 use super::abilities::Rule;
 use super::decode::{Decoder, Head, Progress};
 use super::failure::Complaint;
-use super::http::{self, Pool, Timeouts};
+use super::http::{self, Timeouts};
 use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
 use super::{wait, wrong_address};
 use crate::secret::{Secrets, is_secret_name};
 use crate::tls;
+use crate::transport::{self, Answer, Client};
 
 /// Why a provider cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,7 +145,7 @@ pub(crate) struct Endpoint {
     pub(crate) timeouts: Timeouts,
     /// Trusted besides the public ones.
     authorities: Vec<TrustAnchor<'static>>,
-    pool: OnceLock<Pool>,
+    client: OnceLock<Client>,
     /// What no error may show, collected when the first one comes.
     unsaid: OnceLock<Secrets>,
 }
@@ -171,7 +173,7 @@ impl Endpoint {
             rules: Vec::new(),
             timeouts: Timeouts::default(),
             authorities: Vec::new(),
-            pool: OnceLock::new(),
+            client: OnceLock::new(),
             unsaid: OnceLock::new(),
         })
     }
@@ -236,7 +238,7 @@ impl Endpoint {
 
     /// Tells whether the service is on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        http::is_loopback(&self.base)
+        transport::is_loopback(&self.base)
     }
 
     /// Returns what is declared of `model` in the place of what its service shows.
@@ -284,26 +286,26 @@ impl Endpoint {
         } else {
             "application/json"
         };
-        let post = self.pool()?.post(url);
-        let post = post
-            .headers(self.headers.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, accept)
-            .body(body);
+        let post = transport::Request {
+            method: Method::POST,
+            url: &url,
+            accept,
+            body,
+        };
         let answer = self.answer(post, started, decoder, sink).await;
         answer.map_err(|error| self.scrub(error))
     }
 
     async fn answer(
         &self,
-        post: RequestBuilder,
+        post: transport::Request<'_>,
         started: Instant,
         decoder: impl FnOnce(Head) -> Decoder,
         sink: &mut dyn DeltaSink,
     ) -> Result<Reply, ProviderError> {
-        let response = self.pool()?.send(post, &self.base, &self.timeouts).await?;
-        let mut decoder = decoder(head(&response));
-        let read = http::read(response, started, &self.timeouts, |bytes| {
+        let answer = http::send(self.client()?, post, &self.timeouts).await?;
+        let mut decoder = decoder(head(&answer));
+        let read = http::read(answer, started, &self.timeouts, |bytes| {
             decoder.feed(bytes, sink)
         });
         match read.await {
@@ -321,11 +323,12 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
-        let post = self.pool().map(|pool| {
-            pool.post(url)
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.to_string())
-        });
+        let post = transport::Request {
+            method: Method::POST,
+            url: &url,
+            accept: "application/json",
+            body: body.to_string().into(),
+        };
         let found = self.document(post, what, decoder, read).await;
         found.map_err(|error| self.scrub(error))
     }
@@ -338,26 +341,29 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
-        let get = self.pool().map(|pool| pool.get(url));
+        let get = transport::Request {
+            method: Method::GET,
+            url: &url,
+            accept: "application/json",
+            body: Bytes::new(),
+        };
         let found = self.document(get, what, decoder, read).await;
         found.map_err(|error| self.scrub(error))
     }
 
     async fn document<T>(
         &self,
-        request: Result<RequestBuilder, ProviderError>,
+        request: transport::Request<'_>,
         what: &str,
         decoder: impl FnOnce(Head) -> Decoder,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ProviderError> {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
-        let request = request?.headers(self.headers.clone());
-        let pool = self.pool()?;
-        let response = pool.send(request, &self.base, &self.timeouts).await?;
-        let head = head(&response);
+        let answer = http::send(self.client()?, request, &self.timeouts).await?;
+        let head = head(&answer);
         let mut body = Vec::new();
-        http::read(response, started, &self.timeouts, |bytes| {
+        http::read(answer, started, &self.timeouts, |bytes| {
             body.extend_from_slice(bytes);
             Progress {
                 content: true,
@@ -398,12 +404,13 @@ impl Endpoint {
         })
     }
 
-    fn pool(&self) -> Result<&Pool, ProviderError> {
-        if let Some(pool) = self.pool.get() {
-            return Ok(pool);
+    fn client(&self) -> Result<&Client, ProviderError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
         }
-        let pool = Pool::new(&self.base, &self.authorities, &self.timeouts)?;
-        Ok(self.pool.get_or_init(|| pool))
+        let headers = self.headers.clone();
+        let client = http::client(&self.base, headers, &self.authorities, &self.timeouts)?;
+        Ok(self.client.get_or_init(|| client))
     }
 
     /// Adds key, password and what is named like a secret to `known`.
@@ -477,10 +484,11 @@ impl DeltaSink for Discard {
     fn delta(&mut self, _delta: Delta) {}
 }
 
-fn head(response: &Response) -> Head {
+fn head(answer: &Answer) -> Head {
+    let status = answer.status.as_u16();
     Head {
-        status: response.status().as_u16(),
-        retry_after: wait::retry_after(response.status().as_u16(), response.headers()),
+        status,
+        retry_after: wait::retry_after(status, &answer.headers),
     }
 }
 
@@ -517,7 +525,7 @@ mod tests {
         let endpoint = |base: &str, key: Option<&str>| {
             let key = key.map(|key| SecretString::from(key.to_owned()));
             Endpoint::new("x".into(), base, key, str::to_owned)
-                .and_then(|it| it.key_in(reqwest::header::AUTHORIZATION, "Bearer "))
+                .and_then(|it| it.key_in(hyper::header::AUTHORIZATION, "Bearer "))
         };
         let service = endpoint("http://user:pass@h", Some("very-secret-key\n")).unwrap();
         let service = service.header("x-token", "other-secret").unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use reqwest::header::HeaderMap;
+use hyper::header::HeaderMap;
 
 /// Returns how long the service asks to wait: `retry-after-ms`, or `retry-after` as seconds or as a date; else, after too
 /// many requests, until what is used up is granted anew.
@@ -162,7 +162,7 @@ mod tests {
         pairs
             .iter()
             .map(|(name, value)| {
-                let name = reqwest::header::HeaderName::from_static(name);
+                let name = hyper::header::HeaderName::from_static(name);
                 (name, value.parse().unwrap())
             })
             .collect()

@@ -1,11 +1,15 @@
 //! What answers there is no model server, in words that tell what it is and what to do.
 
 #[cfg(feature = "http")]
-use reqwest::{Response, Url, header};
+use hyper::header;
+#[cfg(feature = "http")]
+use url::Url;
 
 use super::failure::bounded;
 #[cfg(feature = "http")]
 use super::{FailureClass, ProviderError};
+#[cfg(feature = "http")]
+use crate::transport::{Answer, Fault, TransportError};
 
 /// The most that is quoted of what came, in characters.
 const QUOTED: usize = 60;
@@ -47,15 +51,15 @@ pub(crate) fn is_no_stream(opening: &[u8]) -> bool {
             .any(|field| opening.starts_with(field) || field.starts_with(opening))
 }
 
-/// Returns the failure that a redirection is: a key goes where it was meant to go, and nowhere else.
+/// Returns the failure that a redirection from `url` is: a key goes where it was meant to go, and nowhere else.
 #[cfg(feature = "http")]
-pub(crate) fn redirection(response: &Response) -> Option<ProviderError> {
-    let status = response.status();
+pub(crate) fn redirection(answer: &Answer, url: &Url) -> Option<ProviderError> {
+    let status = answer.status;
     if !status.is_redirection() {
         return None;
     }
-    let place = response.headers().get(header::LOCATION);
-    let place = place.and_then(|place| response.url().join(place.to_str().ok()?).ok());
+    let place = answer.headers.get(header::LOCATION);
+    let place = place.and_then(|place| url.join(place.to_str().ok()?).ok());
     let to = place.map_or("elsewhere".to_owned(), |place| {
         // Without its query, which may hold what nobody should see.
         let host = place.host_str().unwrap_or_default();
@@ -74,42 +78,22 @@ pub(crate) fn redirection(response: &Response) -> Option<ProviderError> {
 
 /// Returns what to do about a failure of the transport, where it shows that the address is wrong.
 #[cfg(feature = "http")]
-pub(crate) fn advice(error: &reqwest::Error, address: &Url) -> Option<&'static str> {
-    use std::error::Error;
-    use std::io;
-
+pub(crate) fn advice(error: &TransportError, address: &Url) -> Option<&'static str> {
     const PLAIN: &str =
         "it does not speak TLS there: an address of this kind begins with `http://`";
     const NO_HTTP: &str = "what answers there does not speak HTTP: check host and port; where it speaks TLS, the address \
                            begins with `https://`";
     const GONE: &str = "where it speaks TLS, the address begins with `https://`";
     const UNTRUSTED: &str = "its certificate is not trusted: name the file of the authority that signed it with `ca_file`";
-    let mut cause: Option<&(dyn Error + 'static)> = error.source();
-    while let Some(error) = cause {
-        let mut inner: &(dyn Error + 'static) = error;
-        while let Some(wrapped) = inner
-            .downcast_ref::<io::Error>()
-            .and_then(|it| it.get_ref())
-        {
-            inner = wrapped;
-        }
-        let tls = inner.downcast_ref::<rustls::Error>();
-        match tls {
-            Some(rustls::Error::InvalidMessage(_)) => return Some(PLAIN),
-            Some(rustls::Error::InvalidCertificate(_)) => return Some(UNTRUSTED),
-            _ => {}
-        }
-        let text = error.to_string();
-        if text.contains("invalid HTTP") || text.contains("unexpected message") {
-            return Some(NO_HTTP);
-        }
-        let is_gone = text.contains("reset by peer") || text.contains("closed before message");
-        if is_gone && address.scheme() == "http" {
-            return Some(GONE);
-        }
-        cause = error.source();
+    match error.tls() {
+        Some(rustls::Error::InvalidMessage(_)) => return Some(PLAIN),
+        Some(rustls::Error::InvalidCertificate(_)) => return Some(UNTRUSTED),
+        _ => {}
     }
-    None
+    if error.fault() == Fault::NoHttp {
+        return Some(NO_HTTP);
+    }
+    (error.is_closed() && address.scheme() == "http").then_some(GONE)
 }
 
 fn title(page: &str) -> Option<&str> {

@@ -68,6 +68,42 @@ async fn a_service_that_has_begun_to_answer_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_that_nobody_uses_is_closed_after_a_while() {
+    let format = &FORMATS[0];
+    let server = Server::start([format.says("One"), format.says("Two")]).await;
+    let provider = format.connect("p", &server);
+    let wait = |seconds| tokio::time::sleep(std::time::Duration::from_secs(seconds));
+    for connections in [(1, 0), (2, 1)] {
+        assert!(ask(&*provider, true).await.0.is_ok());
+        wait(290).await;
+        assert_eq!(server.connections(), connections);
+        wait(330).await;
+        assert_eq!(server.connections(), (connections.0, connections.0));
+    }
+}
+
+/// What was begun within the head of an answer was begun.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_breaks_off_within_the_head_is_not_asked_again() {
+    for format in &FORMATS {
+        for end in [Act::Close, Act::Reset] {
+            let broken = vec![Act::Send(b"HTTP/1.1 200 OK\r\ncontent-ty".to_vec()), end];
+            let server = Server::start([format.says("One"), broken, format.says("Two")]).await;
+            let provider = format.connect("p", &server);
+            assert!(ask(&*provider, true).await.0.is_ok());
+            let error = ask(&*provider, true).await.0.expect_err(format.name);
+            assert_eq!(
+                error.class,
+                FailureClass::Network,
+                "{}: {error}",
+                format.name
+            );
+            assert_eq!((server.received().len(), server.connections().0), (2, 1));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_connection_that_is_closed_is_a_failure() {
     for format in &FORMATS {
         let server = Server::start([vec![Act::Close], format.says("Two")]).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use reqwest::header::HeaderName;
+use hyper::header::HeaderName;
 use secrecy::SecretString;
 
 use super::encode::{Peer, encode, model_ids};

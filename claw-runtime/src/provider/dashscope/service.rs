@@ -1,7 +1,7 @@
 //! The provider itself: address, key, options; one request, one answer.
 
 use futures_util::future::BoxFuture;
-use reqwest::header::{AUTHORIZATION, HeaderName};
+use hyper::header::{AUTHORIZATION, HeaderName};
 use secrecy::SecretString;
 
 use super::encode::{Options, Peer, encode};

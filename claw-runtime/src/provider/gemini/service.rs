@@ -1,9 +1,9 @@
 //! The provider itself: address, key, options; one request, one answer.
 
 use futures_util::future::BoxFuture;
-use reqwest::Url;
-use reqwest::header::HeaderName;
+use hyper::header::HeaderName;
 use secrecy::SecretString;
+use url::Url;
 
 use super::chunk::model_ids;
 use super::encode::{Peer, encode};

@@ -1,7 +1,7 @@
 //! The provider itself: address, key, options; one request, one answer.
 
 use futures_util::future::BoxFuture;
-use reqwest::header::AUTHORIZATION;
+use hyper::header::AUTHORIZATION;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use reqwest::Url;
-use reqwest::header::AUTHORIZATION;
+use hyper::header::AUTHORIZATION;
 use secrecy::SecretString;
 use serde_json::Value;
+use url::Url;
 
 use super::encode::{Peer, encode, model_ids};
 use super::props::Props;

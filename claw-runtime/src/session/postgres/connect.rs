@@ -53,7 +53,7 @@ impl Way {
         }
         let tls = match roots.as_ref().or(options.roots.as_ref()) {
             _ if config.get_ssl_mode() == SslMode::Disable => tls::trusting_nobody(),
-            None => tls::config(),
+            None => (*tls::config()).clone(),
             Some(path) => {
                 let authorities = tls::authorities(path).map_err(|error| {
                     let path = path.display();

@@ -1,0 +1,84 @@
+//! Connections that wait for the next request.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::connection::Connection;
+
+/// How long a connection waits. Servers seldom keep one for longer.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The connections of one server that are open and have nothing to do, the last used at the end.
+#[derive(Default)]
+pub(super) struct Idle {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<(Instant, Box<Connection>)>,
+    /// Whether a task closes what has waited too long.
+    is_swept: bool,
+}
+
+impl Idle {
+    /// Takes the connection that was used last, of those that are still open as far as can be known.
+    pub(super) fn take(&self) -> Option<Box<Connection>> {
+        loop {
+            let (since, mut connection) = self.lock().waiting.pop()?;
+            if since.elapsed() < LONGEST && connection.is_usable() {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Keeps a connection whose answer has come to its end, where it can be used again.
+    pub(super) fn keep(self: &Arc<Self>, mut connection: Box<Connection>) {
+        if !connection.is_usable() {
+            return;
+        }
+        let mut state = self.lock();
+        state.waiting.push((Instant::now(), connection));
+        if !std::mem::replace(&mut state.is_swept, true) {
+            tokio::spawn(sweep(Swept(Arc::downgrade(self))));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The connections a task sweeps. A task that ends otherwise, with its runtime, leaves word that another is needed.
+struct Swept(Weak<Idle>);
+
+impl Drop for Swept {
+    fn drop(&mut self) {
+        if let Some(idle) = self.0.upgrade() {
+            idle.lock().is_swept = false;
+        }
+    }
+}
+
+/// Closes what has waited too long, until nothing waits.
+async fn sweep(swept: Swept) {
+    loop {
+        tokio::time::sleep(LONGEST).await;
+        let Some(idle) = swept.0.upgrade() else {
+            return;
+        };
+        let mut state = idle.lock();
+        let first = state
+            .waiting
+            .partition_point(|(since, _)| since.elapsed() >= LONGEST);
+        let closed: Vec<_> = state.waiting.drain(..first).collect();
+        let is_empty = state.waiting.is_empty();
+        drop(state);
+        drop(closed);
+        if is_empty {
+            return;
+        }
+    }
+}
