@@ -362,7 +362,7 @@ impl<'r> Work<'r> {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| form(agent, model, turn));
+        let form = constrained.then(|| form(agent, model, turn, tool_choice));
         let request = Request {
             model: &model.name,
             system: &system,
