@@ -183,7 +183,9 @@ impl Decoder {
                 let is_stream = self.draft.progress_made() > 0 || self.draft.has_stopped();
                 if !is_stream && wrong_address::is_no_stream(&self.opening) {
                     let text = String::from_utf8_lossy(&self.opening);
-                    let message = wrong_address::text(&text, self.format.name());
+                    // Its first line: how much more was read, the network decides.
+                    let line = text.trim_start().split(['\n', '\r']).next();
+                    let message = wrong_address::text(line.unwrap_or_default(), self.format.name());
                     let error = ProviderError::new(FailureClass::BadResponse, message);
                     self.draft.fail(error);
                 }
