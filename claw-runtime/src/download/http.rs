@@ -12,7 +12,7 @@ use url::Url;
 use super::part::{Origin, Part};
 use super::{DownloadError, Progress};
 use crate::provider::http::cause;
-use crate::transport::{Answer, Client, Options, Request, TransportError, is_loopback};
+use crate::transport::{Answer, Body, Client, Options, Request, TransportError, is_loopback};
 use crate::{digest, tls};
 
 /// How often a broken connection is made anew.
@@ -194,7 +194,7 @@ async fn attempt(
     };
     check_total(part, total)?;
     let total = part.wanted.size.or(total);
-    receive(part, response, total, progress).await?;
+    receive(part, response.body, total, progress).await?;
     match total {
         Some(expected) if part.length() < expected => {
             let found = part.length();
@@ -219,14 +219,14 @@ fn check_total(part: &Part<'_>, total: Option<u64>) -> Result<(), DownloadError>
 
 async fn receive(
     part: &mut Part<'_>,
-    mut response: Answer,
+    mut body: Body,
     total: Option<u64>,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), DownloadError> {
     let patience = part.wanted.patience;
     let (mut deadline, mut since) = (Instant::now() + patience, 0);
     loop {
-        let bytes = match timeout_at(deadline, response.chunk()).await {
+        let bytes = match timeout_at(deadline, body.chunk()).await {
             Ok(Ok(Some(bytes))) => bytes,
             Ok(Ok(None)) => return Ok(()),
             Ok(Err(error)) => return Err(network(&error, "the file broke off")),

@@ -23,7 +23,7 @@ use super::{Capabilities, Delta, DeltaSink, FailureClass, ProviderError, Reply};
 use super::{wait, wrong_address};
 use crate::secret::{Secrets, is_secret_name};
 use crate::tls;
-use crate::transport::{self, Answer, Client};
+use crate::transport::{self, Answer, Body, Client};
 
 /// Why a provider cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -303,9 +303,9 @@ impl Endpoint {
         decoder: impl FnOnce(Head) -> Decoder,
         sink: &mut dyn DeltaSink,
     ) -> Result<Reply, ProviderError> {
-        let answer = http::send(self.client()?, post, &self.timeouts).await?;
-        let mut decoder = decoder(head(&answer));
-        let read = http::read(answer, started, &self.timeouts, |bytes| {
+        let (head, body) = parts(http::send(self.client()?, post, &self.timeouts).await?);
+        let mut decoder = decoder(head);
+        let read = http::read(body, started, &self.timeouts, |bytes| {
             decoder.feed(bytes, sink)
         });
         match read.await {
@@ -360,10 +360,9 @@ impl Endpoint {
     ) -> Result<T, ProviderError> {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
-        let answer = http::send(self.client()?, request, &self.timeouts).await?;
-        let head = head(&answer);
+        let (head, came) = parts(http::send(self.client()?, request, &self.timeouts).await?);
         let mut body = Vec::new();
-        http::read(answer, started, &self.timeouts, |bytes| {
+        http::read(came, started, &self.timeouts, |bytes| {
             body.extend_from_slice(bytes);
             Progress {
                 content: true,
@@ -484,12 +483,14 @@ impl DeltaSink for Discard {
     fn delta(&mut self, _delta: Delta) {}
 }
 
-fn head(answer: &Answer) -> Head {
+/// Takes an answer apart; of its headers what counts is kept, for they hold the buffer they came in.
+fn parts(answer: Answer) -> (Head, Body) {
     let status = answer.status.as_u16();
-    Head {
+    let head = Head {
         status,
         retry_after: wait::retry_after(status, &answer.headers),
-    }
+    };
+    (head, answer.body)
 }
 
 fn parse_base(text: &str, fit: impl FnOnce(&str) -> String) -> Option<Url> {

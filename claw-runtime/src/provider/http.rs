@@ -11,7 +11,7 @@ use url::Url;
 use super::failure::bounded;
 use super::{FailureClass, Progress, ProviderError, wrong_address};
 use crate::tls;
-use crate::transport::{Answer, Client, Options, Request, TransportError, Trusted};
+use crate::transport::{Answer, Body, Client, Options, Request, TransportError, Trusted};
 
 /// How long an answer may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +92,9 @@ pub(crate) async fn send(
     }
 }
 
-/// Hands the body of `answer` to `feed` until it says that it is done, the body ends, or nothing comes in time.
+/// Hands `body` to `feed` until it says that it is done, the body ends, or nothing comes in time.
 pub(crate) async fn read(
-    mut answer: Answer,
+    mut body: Body,
     started: Instant,
     timeouts: &Timeouts,
     mut feed: impl FnMut(&[u8]) -> Progress,
@@ -102,7 +102,7 @@ pub(crate) async fn read(
     let mut wait = timeouts.first_content;
     let mut deadline = after(started, wait);
     loop {
-        let bytes = match timeout_at(deadline, answer.chunk()).await {
+        let bytes = match timeout_at(deadline, body.chunk()).await {
             Ok(Ok(Some(bytes))) => bytes,
             Ok(Ok(None)) => return Ok(()),
             Ok(Err(error)) => return Err(network(&error, "the answer broke off")),
@@ -112,7 +112,7 @@ pub(crate) async fn read(
         if progress.done {
             let (end, mut drained) = (Instant::now() + DRAIN, 0);
             while drained < MOST_DRAINED
-                && let Ok(Ok(Some(rest))) = timeout_at(end, answer.chunk()).await
+                && let Ok(Ok(Some(rest))) = timeout_at(end, body.chunk()).await
             {
                 drained += rest.len();
             }

@@ -19,8 +19,14 @@ const MOST_PACKED: usize = 1 << 10;
 /// An answer whose head has come.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    /// They keep the buffer they came in, so who reads a long body drops them before.
     pub(crate) headers: HeaderMap,
-    body: Incoming,
+    pub(crate) body: Body,
+}
+
+/// The body of an answer.
+pub(crate) struct Body {
+    incoming: Incoming,
     /// What the body comes over, until its end.
     connection: Option<Box<Connection>>,
     idle: Arc<Idle>,
@@ -33,19 +39,23 @@ impl Answer {
         connection: Box<Connection>,
         idle: &Arc<Idle>,
     ) -> Self {
-        let (head, body) = response.into_parts();
+        let (head, incoming) = response.into_parts();
         let encoding = head.headers.get(CONTENT_ENCODING);
         let is_packed = encoding.is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
         Self {
             status: head.status,
             headers: head.headers,
-            body,
-            connection: Some(connection),
-            idle: idle.clone(),
-            packed: is_packed.then(Box::default),
+            body: Body {
+                incoming,
+                connection: Some(connection),
+                idle: idle.clone(),
+                packed: is_packed.then(Box::default),
+            },
         }
     }
+}
 
+impl Body {
     /// Waits for the next bytes of the body; `None` at its end, after which the connection serves the next request.
     ///
     /// # Errors
@@ -61,7 +71,7 @@ impl Answer {
             let Some(connection) = &mut self.connection else {
                 return Ok(None);
             };
-            match (connection.next(&mut self.body).await, &mut self.packed) {
+            match (connection.next(&mut self.incoming).await, &mut self.packed) {
                 (Some(Ok(bytes)), None) => return Ok(Some(bytes)),
                 (Some(Ok(bytes)), Some(packed)) => packed.rest = bytes,
                 (Some(Err(error)), _) => {

@@ -24,7 +24,7 @@ use hyper::header::{
 use hyper::{Method, Uri};
 use url::Url;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::{Answer, Body};
 use connect::Connector;
 pub(crate) use connect::Trusted;
 pub(crate) use error::{Fault, TransportError};
@@ -54,6 +54,8 @@ pub(crate) struct Options {
 /// The connections to one server.
 pub(crate) struct Client {
     headers: HeaderMap,
+    /// Whether they say which type of answer is wanted, whatever a request says.
+    accepts: bool,
     connector: Connector,
     idle: Arc<Idle>,
 }
@@ -81,14 +83,24 @@ impl Client {
             (ACCEPT_ENCODING, Some(HeaderValue::from_static("gzip"))),
             (AUTHORIZATION, address::login(url)?),
             (PROXY_AUTHORIZATION, connector.login().cloned()),
+            (
+                CONTENT_TYPE,
+                Some(HeaderValue::from_static("application/json")),
+            ),
         ];
+        let accepts = headers.contains_key(ACCEPT);
         for (name, value) in otherwise {
             if let Some(value) = value {
                 headers.entry(name).or_insert(value);
             }
         }
+        // There is room for each request's own already.
+        headers
+            .entry(ACCEPT)
+            .or_insert(HeaderValue::from_static("*/*"));
         Ok(Self {
             headers,
+            accepts,
             connector,
             idle: Arc::default(),
         })
@@ -125,11 +137,11 @@ impl Client {
         *message.uri_mut() = target.clone();
         let headers = message.headers_mut();
         headers.clone_from(&self.headers);
-        let accept = HeaderValue::from_static(request.accept);
-        headers.entry(ACCEPT).or_insert(accept);
-        if !request.body.is_empty() {
-            let json = HeaderValue::from_static("application/json");
-            headers.entry(CONTENT_TYPE).or_insert(json);
+        if !self.accepts {
+            headers.insert(ACCEPT, HeaderValue::from_static(request.accept));
+        }
+        if request.body.is_empty() {
+            headers.remove(CONTENT_TYPE);
         }
         message
     }
