@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::{Clock, millis};
 use super::inbox::Given;
-use super::keep::{keep, keep_elided};
+use super::keep::{keep, keep_elided, outcome};
 use super::live::{Line, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
@@ -19,9 +19,8 @@ use super::pending::{Side, answer, pending_or};
 use super::prompt::{form, prompt};
 use super::services::TurnServices;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
-use crate::budget::Spent;
 use crate::dialect::{Dialect, Offer};
-use crate::dispatch::{self, Ended, Job};
+use crate::dispatch::{self, Ended, Finished, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
@@ -31,7 +30,7 @@ use crate::provider::{
 };
 use crate::session::{Append, Barrier, Lease, StoreError};
 use crate::tool::{CallInfo, Tool, ToolContext, ValidArguments};
-use crate::turn::{Command, Input, Millis, Turn};
+use crate::turn::{Command, Input, Millis, Step, Turn};
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
 const WOKEN: Duration = Duration::from_millis(200);
@@ -65,57 +64,27 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
     work.seen = first.iter().flat_map(|given| &given.taken).copied().max();
     work.ready = first.into();
     loop {
-        let Given { input, mut taken } = work.next().await;
-        let input = masked(&agent.secrets, input);
-        meter.settle(agent, &input).await;
-        let mut step = turn.step(work.clock.now(), input);
-        loop {
-            // What the turn makes nothing of leaves the inbox all the same.
-            let ignored = step.append.is_empty();
-            if ignored && taken.is_empty() {
-                break;
-            }
-            let append = Append {
-                after: head,
-                events: step.append.clone(),
-                barrier: step.barrier.unwrap_or(Barrier::Buffered),
-                taken: &std::mem::take(&mut taken),
-            };
-            let appended = match keep_elided(agent, lease, turn.view(), &step.append).await {
-                Ok(()) => agent.store.append(lease, append).await,
-                Err(error) => Err(error),
-            };
-            if ignored {
-                if let Err(error) = appended {
-                    tracing::warn!(%error, "an ignored message stays in the inbox");
-                }
-                break;
-            }
-            let next = match appended {
-                Ok(()) => {
-                    head += step.append.len() as u64;
-                    let is_shorter = |event: &Event| matches!(event, Event::Compacted { .. });
-                    if step.append.iter().any(is_shorter) {
-                        kept.clear();
-                    }
-                    work.appended(&step.append);
-                    Input::Appended
-                }
-                Err(error) => append_failed(&agent.secrets, &error),
-            };
-            step = turn.step(work.clock.now(), next);
-        }
-        for command in step.commands {
-            if let Command::Request { reserved, .. } = &command
-                && let Err(limit) = meter.hold(agent, *reserved).await
+        let Given { input, taken } = work.next().await;
+        // A future has room to its end for what it held at several waits, so little is held at more than one.
+        let step = {
+            let input = masked(&agent.secrets, input);
+            meter.settle(agent, &input).await;
+            turn.step(work.clock.now(), input)
+        };
+        let step = work.keep(turn, step, &mut head, taken).await;
+        let mut limit = meter.hold(agent, &step.commands).await.err();
+        let outcome = step.commands.into_iter().find_map(|command| {
+            if matches!(command, Command::Request { .. })
+                && let Some(limit) = limit.take()
             {
                 work.ready.push_back(Input::OverBudget { limit }.into());
-                continue;
+                return None;
             }
-            if let Some(outcome) = work.perform(turn, command) {
-                work.clean_up().await;
-                return (outcome, head);
-            }
+            work.perform(turn, command)
+        });
+        if let Some(outcome) = outcome {
+            work.clean_up().await;
+            return (outcome, head);
         }
     }
 }
@@ -184,6 +153,53 @@ impl<'r> Work<'r> {
             posted: Some(agent.store.posted(lease)),
             seen: None,
             lost: agent.store.lost(lease),
+        }
+    }
+
+    /// Appends what a step brought, and what follows from that, until nothing more is to be kept before the commands.
+    async fn keep(
+        &mut self,
+        turn: &mut Turn,
+        mut step: Step,
+        head: &mut u64,
+        mut taken: Vec<u64>,
+    ) -> Step {
+        let (agent, lease) = (self.agent, self.lease);
+        loop {
+            // What the turn makes nothing of leaves the inbox all the same.
+            let ignored = step.append.is_empty();
+            if ignored && taken.is_empty() {
+                return step;
+            }
+            let append = Append {
+                after: *head,
+                events: step.append.clone(),
+                barrier: step.barrier.unwrap_or(Barrier::Buffered),
+                taken: &std::mem::take(&mut taken),
+            };
+            let appended = match keep_elided(agent, lease, turn.view(), &step.append).await {
+                Ok(()) => agent.store.append(lease, append).await,
+                Err(error) => Err(error),
+            };
+            if ignored {
+                if let Err(error) = appended {
+                    tracing::warn!(%error, "an ignored message stays in the inbox");
+                }
+                return step;
+            }
+            let next = match appended {
+                Ok(()) => {
+                    *head += step.append.len() as u64;
+                    let is_shorter = |event: &Event| matches!(event, Event::Compacted { .. });
+                    if step.append.iter().any(is_shorter) {
+                        self.kept.clear();
+                    }
+                    self.appended(&step.append);
+                    Input::Appended
+                }
+                Err(error) => append_failed(&agent.secrets, &error),
+            };
+            step = turn.step(self.clock.now(), next);
         }
     }
 
@@ -346,7 +362,7 @@ impl<'r> Work<'r> {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| form(agent, model, turn));
+        let form = constrained.then(|| form(agent, model, turn, tool_choice));
         let request = Request {
             model: &model.name,
             system: &system,
@@ -428,12 +444,6 @@ impl<'r> Work<'r> {
         })
     }
 
-    /// Forgets a call that ended, and returns what it spent.
-    fn ended(&mut self, call: &str) -> Option<Spent> {
-        self.running.retain(|ctx| ctx.call_id() != call);
-        self.services.as_ref()?.spent(call)
-    }
-
     /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
     async fn clean_up(&mut self) {
         let stop = |ctx: &ToolContext| ctx.cancellation().cancel();
@@ -464,16 +474,13 @@ impl<'r> Work<'r> {
                 }
                 posted = pending_or(&mut self.posted) => self.read_inbox(posted).await,
                 (call, line) = next_line(&self.services) => self.watch.observer().progress(&call, &line),
-                Some(ended) = self.calls.next(), if !self.calls.is_empty() => match ended {
-                    Ended::Finished(finished) => {
-                        let spent = self.ended(&finished.call);
-                        return keep(self.agent, self.lease, finished, spent).await.into();
+                Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
+                    return match self.ended(ended) {
+                        Ok(input) => input,
+                        Err(keeping) => keeping.await,
                     }
-                    Ended::NotDone { call } => {
-                        self.ended(&call);
-                        return Input::NotDone { call }.into();
-                    }
-                },
+                    .into();
+                }
                 reply = pending_or(&mut self.request) => {
                     self.request = None;
                     if self.watch.shown.load(Ordering::Relaxed) {
@@ -488,6 +495,23 @@ impl<'r> Work<'r> {
                 }
                 timer = self.clock.fired() => return Input::Fired(timer).into(),
             }
+        }
+    }
+
+    /// Returns what the turn is told of a call that ended; where the whole of its output is to be kept, what does that first.
+    fn ended(&mut self, ended: Ended) -> Result<Input, BoxFuture<'r, Input>> {
+        let (Ended::Finished(Finished { call, .. }) | Ended::NotDone { call }) = &ended;
+        self.running.retain(|ctx| ctx.call_id() != call);
+        let services = self.services.as_ref();
+        let spent = services.and_then(|services| services.spent(call));
+        let finished = match ended {
+            Ended::Finished(finished) => finished,
+            Ended::NotDone { call } => return Ok(Input::NotDone { call }),
+        };
+        let (outcome, whole) = outcome(finished, spent);
+        match whole {
+            None => Ok(outcome),
+            Some(whole) => Err(Box::pin(keep(self.agent, self.lease, outcome, whole))),
         }
     }
 

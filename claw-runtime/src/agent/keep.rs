@@ -53,44 +53,41 @@ pub(super) async fn keep_elided(
     Ok(())
 }
 
+/// Returns what the turn is told of a call that ended, and the whole of its output where that had to be cut.
+pub(super) fn outcome(finished: Finished, spent: Option<Spent>) -> (Input, Option<String>) {
+    let outcome = Input::Outcome {
+        call: finished.call,
+        status: finished.status,
+        content: finished.content,
+        blob: None,
+        progress: finished.progress,
+        spent,
+    };
+    (outcome, finished.whole)
+}
+
 /// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
 /// what runs is not `Sync`, and a turn must be able to move between threads.
-pub(super) async fn keep(
-    agent: &Inner,
-    lease: &Lease,
-    finished: Finished,
-    spent: Option<Spent>,
-) -> Input {
-    let Finished {
+pub(super) async fn keep(agent: &Inner, lease: &Lease, mut outcome: Input, whole: String) -> Input {
+    let Input::Outcome {
         call,
-        status,
-        mut content,
-        whole,
-        progress,
-    } = finished;
-    let blob = match whole {
-        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
-            Ok(digest) => {
-                if agent.tools.get(READER).is_some() {
-                    content.push(ContentBlock::text(format!(
-                        "\n[`{READER}` gives any part of the whole, by its digest {digest}]"
-                    )));
-                }
-                Some(digest)
-            }
-            Err(error) => {
-                tracing::warn!(%error, call, "the whole output of a call was not kept");
-                None
-            }
-        },
-        None => None,
-    };
-    Input::Outcome {
-        call,
-        status,
         content,
         blob,
-        progress,
-        spent,
+        ..
+    } = &mut outcome
+    else {
+        return outcome;
+    };
+    match agent.store.put_blob(lease, whole.as_bytes()).await {
+        Ok(digest) => {
+            if agent.tools.get(READER).is_some() {
+                content.push(ContentBlock::text(format!(
+                    "\n[`{READER}` gives any part of the whole, by its digest {digest}]"
+                )));
+            }
+            *blob = Some(digest);
+        }
+        Err(error) => tracing::warn!(%error, call, "the whole output of a call was not kept"),
     }
+    outcome
 }

@@ -170,7 +170,7 @@ impl Caller<'_> {
         inner.limits.depth = most;
         // Its tools are others.
         inner.prompt_tokens = Arc::default();
-        inner.form = Arc::default();
+        inner.forms = Arc::default();
         inner.store = caller.store.clone();
         inner.secrets = caller.secrets.clone();
         inner.spending.shared = caller.spending.shared.clone();

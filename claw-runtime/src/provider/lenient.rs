@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 /// The most items that a list of one document may hold.
 pub(crate) const MOST: usize = 4096;
 
-/// Reads a list; anything else is none. A list of millions of empty objects is small on the wire and gigabytes in memory, so a long one
-/// is no answer.
+/// Reads a list; `null` is none, and what else is none a [loose](super::loose) reader tells. A list of millions of empty objects
+/// is small on the wire and gigabytes in memory, so a long one is no answer.
 pub(crate) fn few<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -27,37 +27,21 @@ where
             write!(f, "a list of at most {MOST} or null")
         }
 
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        fn visit_none<E>(self) -> Result<Self::Value, E> {
             Ok(None)
         }
 
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Self::Value, A::Error> {
-            IgnoredAny.visit_map(object).map(|_| None)
+        fn visit_some<D: Deserializer<'de>>(self, list: D) -> Result<Self::Value, D::Error> {
+            list.deserialize_seq(self)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
             let mut items = Vec::new();
             while let Some(item) = list.next_element()? {
+                // One is what most have, and what is read here is large.
+                if items.is_empty() {
+                    items.reserve_exact(1);
+                }
                 if items.len() == MOST {
                     return Err(de::Error::invalid_length(MOST + 1, &self));
                 }
@@ -66,7 +50,7 @@ where
             Ok(Some(items))
         }
     }
-    deserializer.deserialize_any(Few(PhantomData))
+    deserializer.deserialize_option(Few(PhantomData))
 }
 
 /// Returns a string's text, a number's digits, and nothing for everything else.
@@ -77,14 +61,46 @@ pub(crate) fn text(raw: Option<&RawValue>) -> Cow<'_, str> {
     match raw.get().as_bytes()[0] {
         // Without an escape the text stands there as it is.
         b'"' if !raw.get().contains('\\') => Cow::Borrowed(raw.get().trim_matches('"')),
-        b'"' => {
-            #[derive(Deserialize)]
-            struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-            serde_json::from_str::<Text<'_>>(raw.get()).map_or(Cow::Borrowed(""), |text| text.0)
-        }
+        b'"' => Cow::Owned(unescaped(raw.get())),
         b'0'..=b'9' => Cow::Borrowed(raw.get()),
         _ => Cow::Borrowed(""),
     }
+}
+
+/// Returns a JSON string, which is whole, without its escapes; nothing where one of them is no character.
+fn unescaped(json: &str) -> String {
+    let Some(inner) = json.strip_prefix('"').and_then(|it| it.strip_suffix('"')) else {
+        return String::new();
+    };
+    let bytes = inner.as_bytes();
+    let mut text = String::with_capacity(inner.len());
+    let mut plain = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if *byte != b'\\' {
+            at += 1;
+            continue;
+        }
+        text.push_str(&inner[plain..at]);
+        at += 2;
+        plain = at;
+        text.push(match bytes.get(at - 1) {
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            // It stands for itself, in front of what follows.
+            Some(b'"' | b'\\' | b'/') => {
+                plain = at - 1;
+                continue;
+            }
+            // Whether halves of characters make one, their own reader knows.
+            _ => return serde_json::from_str(json).unwrap_or_default(),
+        });
+    }
+    text.push_str(&inner[plain..]);
+    text
 }
 
 /// Returns what a value stands for as arguments of a call: a string's text, nothing for `null`, and all else as it is
@@ -114,6 +130,30 @@ pub(crate) fn number(raw: Option<&RawValue>) -> Option<u64> {
 /// Returns the value, unless it nests too deep to be one.
 pub(crate) fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
+}
+
+/// Returns the parts of what should be a list: one thing in its place is a list of one.
+pub(crate) fn parts(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(parts) => parts,
+        Value::Null => &[],
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// Returns the text of a part, which may be nothing but that.
+pub(crate) fn text_of(part: &Value) -> &str {
+    part.as_str().or(part["text"].as_str()).unwrap_or("")
+}
+
+/// Returns the documents of a body that is one list of them; `None` where there is none.
+pub(crate) fn documents(json: &str) -> Option<Vec<&RawValue>> {
+    #[derive(Deserialize)]
+    struct List<'a>(#[serde(borrow, deserialize_with = "few")] Option<Vec<&'a RawValue>>);
+    let List(documents) = serde_json::from_str(json).ok()?;
+    let mut documents = documents?;
+    documents.retain(|raw| raw.get().starts_with('{'));
+    (!documents.is_empty()).then_some(documents)
 }
 
 /// The longest document read into a tree, in bytes.
@@ -265,12 +305,26 @@ mod tests {
             ("\"plain\"", "plain"),
             (r#""a\"b\n""#, "a\"b\n"),
             (r#""\"""#, "\""),
+            (r#""\\\/\b\f\r\t\\n""#, "\\/\u{8}\u{c}\r\t\\n"),
+            (r#""\u00e9\ud83c\udf27\"é""#, "é🌧\"é"),
+            (r#""a\"\ud83c""#, ""),
             ("12", "12"),
             ("null", ""),
             ("[1]", ""),
         ] {
             let raw: &RawValue = serde_json::from_str(json).unwrap();
             assert_eq!(text(Some(raw)), read, "{json}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_string_loses_its_escapes_as_in_any_json_reader(
+            pieces in r#"([a-zé天🌧]|\\["\\/bfnrt]|\\u(00e9|d83c|df27|D83C\\uDF27)){0,12}"#
+        ) {
+            let json = format!("\"{pieces}\"");
+            let read: String = serde_json::from_str(&json).unwrap_or_default();
+            proptest::prop_assert_eq!(unescaped(&json), read);
         }
     }
 }

@@ -167,6 +167,25 @@ impl Tool {
         }
     }
 
+    /// Returns a tool that a model can be told of and that does not run, with the schema of its arguments as it stands in a
+    /// text: a value keeps neither the order of members nor large numbers.
+    pub(crate) fn described(spec: Spec, schema: String) -> Self {
+        let value = serde_json::from_str(&schema).unwrap_or_default();
+        let run: Handler = Arc::new(|_, _| {
+            Box::pin(async { Err(ToolError::new("a description of a tool does not run")) })
+        });
+        let tool = Self::dynamic(spec, value, run);
+        let has_secrets = tool.schema().has_secrets();
+        Self {
+            joined: OnceLock::from(Joined {
+                json: schema.into(),
+                has_fast_path: false,
+                has_secrets,
+            }),
+            ..tool
+        }
+    }
+
     /// Returns what is declared about the tool.
     pub fn spec(&self) -> &Spec {
         &self.spec
