@@ -324,6 +324,46 @@ mod tests {
     }
 
     #[test]
+    fn few_calls_and_many_are_answered_in_their_places_whatever_the_order() {
+        for count in [1, FEW, FEW + 1, 40] {
+            let call = |at: usize| {
+                ContentBlock::ToolCall(ToolCall {
+                    id: format!("c{at}"),
+                    name: format!("tool{at}"),
+                    arguments: "{}".to_owned(),
+                })
+            };
+            let mut messages = vec![Message::assistant((0..count).map(call).collect())];
+            let mut round = Round::open(&mut messages).unwrap();
+            for at in (0..count).rev() {
+                let id = format!("c{at}");
+                assert_eq!(round.tool(&messages, &id), Some(&*format!("tool{at}")));
+                round.started(&mut messages, &id, Effect::Once, 1, "digest");
+                assert_eq!(
+                    crate::message::text_of(&results(&messages).nth(at).unwrap().content),
+                    UNKNOWN
+                );
+                for said in [format!("said {at}"), "said again".to_owned()] {
+                    let content = [ContentBlock::text(said)];
+                    round.answer(&mut messages, &id, Status::Ok, &content);
+                }
+                assert_eq!(round.tool(&messages, &id), None);
+                let open: Vec<_> = round.open_calls(&messages).map(|call| call.id).collect();
+                let expected: Vec<_> = (0..at).map(|at| format!("c{at}")).collect();
+                assert_eq!(open, expected);
+            }
+            assert!(round.is_answered());
+            for (at, result) in results(&messages).enumerate() {
+                assert_eq!(
+                    (&*result.call_id, result.is_error),
+                    (&*format!("c{at}"), false)
+                );
+                assert_eq!(result.content, [ContentBlock::text(format!("said {at}"))]);
+            }
+        }
+    }
+
+    #[test]
     fn what_no_value_can_be_read_from_is_sent_as_nothing() {
         let deep = format!("{}{}", "{\"a\":".repeat(200), "}".repeat(200));
         for (arguments, sent) in [
