@@ -31,17 +31,15 @@ const MOST_ABANDONED: usize = 8;
 const MOST_IMAGE_BYTES: usize = 8 << 20;
 
 /// A call to run.
-pub(crate) struct Job {
-    pub(crate) call: String,
+pub(crate) struct Job<'r> {
     pub(crate) tool: Arc<Tool>,
     pub(crate) ctx: ToolContext,
     pub(crate) arguments: ValidArguments,
     pub(crate) timeout: Duration,
-    pub(crate) stop: CancellationToken,
     pub(crate) output_chars: usize,
-    pub(crate) abandoned: Arc<Abandoned>,
+    pub(crate) abandoned: &'r Arc<Abandoned>,
     /// What no output may hold.
-    pub(crate) secrets: Secrets,
+    pub(crate) secrets: &'r Secrets,
 }
 
 /// A call that ended.
@@ -82,25 +80,24 @@ enum End {
 
 /// Runs a call to its end. Dropping the future cancels the call's token and stops an async tool at once; a thread that
 /// runs on is counted as abandoned.
-pub(crate) async fn run(job: Job) -> Ended {
+pub(crate) async fn run(job: Job<'_>) -> Ended {
     Ended::Finished(run_to_end(job).await)
 }
 
 /// Asks a tool what became of a call whose outcome was lost. Where it does not know, or fails to tell, nobody does.
-pub(crate) async fn reconcile(job: Job) -> Ended {
+pub(crate) async fn reconcile(job: Job<'_>) -> Ended {
     let Job {
-        call,
         tool,
         ctx,
         arguments,
         timeout,
-        stop,
         output_chars,
         secrets,
         ..
     } = job;
+    let call = ctx.call_id().to_owned();
     let found = match tool.reconcile() {
-        Some(reconcile) => find_out(reconcile, ctx, arguments, timeout, &stop).await,
+        Some(reconcile) => find_out(reconcile, ctx, arguments, timeout).await,
         None => Reconciled::Unknown,
     };
     let (status, output) = match found {
@@ -113,7 +110,7 @@ pub(crate) async fn reconcile(job: Job) -> Ended {
         }
     };
     tracing::info!(tool = tool.name(), ?status, "call reconciled");
-    Ended::Finished(finished(call, status, output, output_chars, &secrets))
+    Ended::Finished(finished(call, status, output, output_chars, secrets))
 }
 
 async fn find_out(
@@ -121,11 +118,11 @@ async fn find_out(
     ctx: ToolContext,
     arguments: ValidArguments,
     timeout: Duration,
-    stop: &CancellationToken,
 ) -> Reconciled {
     let Ok(arguments) = serde_json::from_str::<serde_json::Value>(arguments.text()) else {
         return Reconciled::Unknown;
     };
+    let stop = ctx.cancellation().clone();
     // A task of its own: a panic ends it and not the turn.
     let task = AbortOnDropHandle::new(tokio::spawn(
         async move { reconcile(&ctx, &arguments).await },
@@ -143,18 +140,17 @@ async fn find_out(
     }
 }
 
-async fn run_to_end(job: Job) -> Finished {
+async fn run_to_end(job: Job<'_>) -> Finished {
     let Job {
-        call,
         tool,
         ctx,
         arguments,
         timeout,
-        stop,
         output_chars,
         abandoned,
         secrets,
     } = job;
+    let call = ctx.call_id().to_owned();
     let blocking = tool.is_sync() && (tool.spec().effect != Effect::Pure || tool.spec().blocking);
     if blocking && abandoned.0.load(Ordering::Relaxed) >= MOST_ABANDONED {
         let text = format!(
@@ -169,18 +165,18 @@ async fn run_to_end(job: Job) -> Finished {
             progress: None,
         };
     }
-    let name = tool.name().to_owned();
+    let name = tool.name();
     let started = std::time::Instant::now();
-    let dropped = stop.clone().drop_guard();
     let end = if blocking {
-        let call = run_blocking(tool, ctx, arguments, abandoned);
-        wait(call, timeout, &stop).await
+        let stop = ctx.cancellation().clone();
+        let call = run_blocking(tool.clone(), ctx, arguments, abandoned.clone());
+        wait(call, timeout, stop).await
     } else if tool.is_sync() && Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
         run_here(&tool, &ctx, &arguments)
     } else {
-        wait(run_async(tool, ctx, arguments), timeout, &stop).await
+        let stop = ctx.cancellation().clone();
+        wait(run_async(tool.clone(), ctx, arguments), timeout, stop).await
     };
-    dropped.disarm();
     let (status, output) = match end {
         End::Returned(Ok(output)) => (Status::Ok, output),
         End::Returned(Err(error)) => (Status::Error, ToolOutput::text(error.to_string())),
@@ -203,7 +199,7 @@ async fn run_to_end(job: Job) -> Finished {
         elapsed_ms = started.elapsed().as_millis(),
         "call finished"
     );
-    finished(call, status, output, output_chars, &secrets)
+    finished(call, status, output, output_chars, secrets)
 }
 
 fn finished(
@@ -293,12 +289,16 @@ async fn run_blocking(
     }
 }
 
-/// Waits for a call; one that is stopped or late gets a moment to clean up.
-async fn wait(call: impl Future<Output = End>, timeout: Duration, stop: &CancellationToken) -> End {
+/// Waits for a call; one that is stopped or late gets a moment to clean up. Dropping this stops it.
+async fn wait(call: impl Future<Output = End>, timeout: Duration, stop: CancellationToken) -> End {
     let mut call = pin!(call);
+    let dropped = stop.clone().drop_guard();
     let end = tokio::select! {
         biased;
-        end = &mut call => return end,
+        end = &mut call => {
+            dropped.disarm();
+            return end;
+        }
         () = stop.cancelled() => End::Stopped,
         () = tokio::time::sleep(timeout) => End::TimedOut,
     };
@@ -402,11 +402,12 @@ fn leave_out(content: &mut Vec<ContentBlock>, limit: usize) -> usize {
 }
 
 fn cut(content: Vec<ContentBlock>, limit: usize) -> (Vec<ContentBlock>, Option<String>) {
-    let whole = crate::message::text_of(&content);
+    let whole = crate::message::joined(&content);
     let length = whole.chars().count();
     if length <= limit {
         return (content, None);
     }
+    let whole = whole.into_owned();
     let head = limit * 2 / 3;
     let tail = limit - head;
     let head_end = whole

@@ -2,6 +2,8 @@
 //!
 //! The same types serve every provider; how they look on the wire is the provider's business.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -61,13 +63,19 @@ impl Message {
 
 /// Returns the text blocks of `content` joined.
 pub fn text_of(content: &[ContentBlock]) -> String {
-    let mut out = String::new();
-    for block in content {
-        if let ContentBlock::Text { text } = block {
-            out.push_str(text);
-        }
-    }
-    out
+    joined(content).into_owned()
+}
+
+/// Returns the text blocks of `content` joined, which most often are one.
+pub(crate) fn joined(content: &[ContentBlock]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(|block| match block {
+        ContentBlock::Text { text } => Some(text),
+        _ => None,
+    });
+    let first = texts.next().map_or("", String::as_str);
+    let mut joined = Cow::Borrowed(first);
+    texts.for_each(|text| joined.to_mut().push_str(text));
+    joined
 }
 
 /// A typed piece of a message.

@@ -141,7 +141,11 @@ mod tests {
     struct Kept(Vec<(&'static str, Vec<u8>)>);
 
     impl Services for Kept {
-        fn output<'a>(&'a self, _call: &'a CallInfo, digest: &'a str) -> BoxFuture<'a, OutputRead> {
+        fn output<'a>(
+            &'a self,
+            _call: &'a ToolContext,
+            digest: &'a str,
+        ) -> BoxFuture<'a, OutputRead> {
             let found = self.0.iter().find(|(name, _)| *name == digest);
             let bytes = found.map(|(_, bytes)| Arc::from(bytes.as_slice()));
             Box::pin(async move { Ok(bytes) })

@@ -98,7 +98,7 @@ impl<'a> Show<'a> {
     /// Tells of the calls that an earlier process left open: the reader learns what becomes of them, too.
     pub(crate) fn left_open(&mut self, session: &Session) {
         for open in session.view().iter().flat_map(|view| view.open_calls()) {
-            self.call(&open.id, &open.name, &open.arguments);
+            self.call(open.id, open.name, open.arguments);
         }
     }
 

@@ -347,7 +347,7 @@ async fn methods_are_tools_of_their_type() {
 fn context(state: StateMap, progress: impl Fn(&str) + Send + Sync + 'static) -> ToolContext {
     struct Told<F>(F);
     impl<F: Fn(&str) + Send + Sync> Services for Told<F> {
-        fn progress(&self, _call: &CallInfo, line: &str) {
+        fn progress(&self, _call: &ToolContext, line: &str) {
             (self.0)(line);
         }
     }

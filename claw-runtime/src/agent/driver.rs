@@ -29,7 +29,7 @@ use crate::provider::{
     ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError};
-use crate::tool::{CallInfo, ToolContext, ValidArguments};
+use crate::tool::{CallInfo, Tool, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Step, Turn};
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
@@ -108,8 +108,8 @@ struct Work<'r> {
     /// Whether the running request is held to the form, so that only an answer of that form streams.
     held: bool,
     calls: Side<'r, Ended>,
-    /// What may be stopped: each running call, and what stops it.
-    running: Vec<(String, CancellationToken)>,
+    /// What may be stopped.
+    running: Vec<ToolContext>,
     /// What is done for them; made with the first call, for an answer without calls needs none, and of those many are open.
     services: Option<Arc<TurnServices>>,
     /// The question that is open, by its call.
@@ -256,11 +256,12 @@ impl<'r> Work<'r> {
                 if self.calls.is_empty() {
                     self.services().purse.refill(turn.left());
                 }
-                self.run(call, &tool, arguments, timeout);
+                self.run(call, tool, arguments, timeout);
             }
             Command::Stop { call } => {
-                let running = self.running.iter().filter(|(id, _)| *id == call);
-                running.for_each(|(_, stop)| stop.cancel());
+                if let Some(ctx) = self.running.iter().find(|ctx| ctx.call_id() == call) {
+                    ctx.cancellation().cancel();
+                }
             }
             Command::Reconcile {
                 call,
@@ -268,9 +269,8 @@ impl<'r> Work<'r> {
                 arguments,
                 timeout,
             } => {
-                if let Some(job) = self.job(call, &tool, arguments, timeout) {
-                    self.calls.push(dispatch::reconcile(job));
-                }
+                let job = self.job(call, tool, arguments, timeout);
+                self.calls.push(dispatch::reconcile(job));
             }
             Command::Ask {
                 call,
@@ -386,7 +386,7 @@ impl<'r> Work<'r> {
         self.request = Some(model.provider.complete(request, sink));
     }
 
-    fn run(&mut self, call: String, name: &str, arguments: ValidArguments, timeout: Duration) {
+    fn run(&mut self, call: String, tool: Arc<Tool>, arguments: ValidArguments, timeout: Duration) {
         // The session may be somebody else's by the time the call has its effect.
         if !self.agent.store.may_act(self.lease) {
             let text = "Not run: this host is losing the session to another one.";
@@ -400,50 +400,39 @@ impl<'r> Work<'r> {
             };
             return self.ready.push_back(not_started.into());
         }
-        if let Some(job) = self.job(call, name, arguments, timeout) {
-            self.calls.push(dispatch::run(job));
-        }
+        let job = self.job(call, tool, arguments, timeout);
+        self.calls.push(dispatch::run(job));
     }
 
     fn job(
         &mut self,
         call: String,
-        name: &str,
+        tool: Arc<Tool>,
         arguments: ValidArguments,
         timeout: Duration,
-    ) -> Option<Job> {
-        let Some(tool) = self.agent.tools.get(name).cloned() else {
-            // The machine looked it up in this very toolset.
-            tracing::error!(tool = name, "a call to run names no tool");
-            return None;
-        };
-        let stop = self.token.child_token();
-        self.running.push((call.clone(), stop.clone()));
-        let services = self.services().clone();
+    ) -> Job<'r> {
+        let (agent, services) = (self.agent, self.services().clone());
         let ctx = ToolContext::new(CallInfo {
             session_id: services.session.clone(),
-            call_id: call.clone(),
+            call_id: call,
             tool: Some(tool.clone()),
-            cancel: stop.clone(),
+            cancel: self.token.clone(),
             deadline: std::time::Instant::now().checked_add(timeout),
-            workspace: self.agent.workspace.clone(),
-            state: self.agent.state.clone(),
+            workspace: agent.workspace.clone(),
+            state: agent.state.clone(),
             services: Some(services),
         });
-        Some(Job {
-            call,
-            output_chars: tool
-                .spec()
-                .max_output
-                .unwrap_or(self.agent.limits.output_chars),
+        self.running.push(ctx.clone());
+        let own = tool.spec().max_output;
+        Job {
+            output_chars: own.unwrap_or(agent.limits.output_chars),
             tool,
             ctx,
             arguments,
             timeout,
-            stop,
-            abandoned: self.agent.abandoned.clone(),
-            secrets: self.agent.secrets.clone(),
-        })
+            abandoned: &agent.abandoned,
+            secrets: &agent.secrets,
+        }
     }
 
     fn services(&mut self) -> &Arc<TurnServices> {
@@ -457,7 +446,8 @@ impl<'r> Work<'r> {
 
     /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
     async fn clean_up(&mut self) {
-        self.running.iter().for_each(|(_, stop)| stop.cancel());
+        let stop = |ctx: &ToolContext| ctx.cancellation().cancel();
+        self.running.iter().for_each(stop);
         while self.calls.next().await.is_some() {}
     }
 
@@ -511,7 +501,7 @@ impl<'r> Work<'r> {
     /// Returns what the turn is told of a call that ended; where the whole of its output is to be kept, what does that first.
     fn ended(&mut self, ended: Ended) -> Result<Input, BoxFuture<'r, Input>> {
         let (Ended::Finished(Finished { call, .. }) | Ended::NotDone { call }) = &ended;
-        self.running.retain(|(id, _)| id != call);
+        self.running.retain(|ctx| ctx.call_id() != call);
         let services = self.services.as_ref();
         let spent = services.and_then(|services| services.spent(call));
         let finished = match ended {

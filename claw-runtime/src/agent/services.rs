@@ -10,7 +10,7 @@ use super::Agent;
 use super::live::Lines;
 use super::spawn::Caller;
 use crate::budget::{Budget, Purse, Spent};
-use crate::tool::{CallInfo, OutputRead, Services, Spawn, SpawnError, Spawned, ToolError};
+use crate::tool::{OutputRead, Services, Spawn, SpawnError, Spawned, ToolContext, ToolError};
 
 /// What the calls of one turn share.
 pub(super) struct TurnServices {
@@ -61,16 +61,16 @@ impl TurnServices {
 }
 
 impl Services for TurnServices {
-    fn progress(&self, call: &CallInfo, line: &str) {
+    fn progress(&self, call: &ToolContext, line: &str) {
         let line = self.agent.inner.secrets.mask(line).into_owned();
-        self.lines.push(call.call_id.clone(), line);
+        self.lines.push(call.call_id().to_owned(), line);
     }
 
-    fn output<'a>(&'a self, call: &'a CallInfo, digest: &'a str) -> BoxFuture<'a, OutputRead> {
+    fn output<'a>(&'a self, call: &'a ToolContext, digest: &'a str) -> BoxFuture<'a, OutputRead> {
         Box::pin(async move {
-            let read = self.agent.inner.store.blob(&call.session_id, digest).await;
+            let read = self.agent.inner.store.blob(call.session_id(), digest).await;
             read.map_err(|error| {
-                let session = &*call.session_id;
+                let session = call.session_id();
                 tracing::warn!(%error, session, "an output could not be read");
                 ToolError::new("the session's store could not be read; try again later")
             })
@@ -79,12 +79,12 @@ impl Services for TurnServices {
 
     fn spawn<'a>(
         &'a self,
-        call: &'a CallInfo,
+        call: &'a ToolContext,
         spawn: Spawn,
     ) -> BoxFuture<'a, Result<Spawned, SpawnError>> {
         let caller = Caller {
             services: self,
-            purse: self.slice(&call.call_id),
+            purse: self.slice(call.call_id()),
             call,
         };
         Box::pin(async move { caller.run(spawn).await })

@@ -11,7 +11,7 @@ use crate::budget::{Purse, Spent};
 use crate::event::{Answer, Event, TurnOutcome};
 use crate::message::Message;
 use crate::session::journal;
-use crate::tool::{CallInfo, Services, Spawn, SpawnError, Spawned};
+use crate::tool::{Services, Spawn, SpawnError, Spawned, Tool, ToolContext};
 
 /// What the names of sub-agents' sessions begin with.
 const PREFIX: &str = "sub-";
@@ -30,7 +30,7 @@ pub(super) struct Nest {
 /// Starts the sub-agents of one call.
 pub(super) struct Caller<'c> {
     pub(super) services: &'c TurnServices,
-    pub(super) call: &'c CallInfo,
+    pub(super) call: &'c ToolContext,
     pub(super) purse: Arc<Purse>,
 }
 
@@ -47,8 +47,8 @@ impl Caller<'_> {
         purse.settle(Spent::default(), before.unwrap_or_default());
         if session.events() == 0 {
             let begin = Event::Spawned {
-                parent: self.call.session_id.to_string(),
-                call: self.call.call_id.clone(),
+                parent: self.call.session_id().to_owned(),
+                call: self.call.call_id().to_owned(),
                 depth: agent.inner.nest.depth,
             };
             session.begin_with(begin).await.map_err(failed)?;
@@ -78,12 +78,8 @@ impl Caller<'_> {
 
     /// Returns the name of the sub-agent's session: the same whenever this call runs.
     fn id(&self, key: &str) -> String {
-        let CallInfo {
-            session_id,
-            call_id,
-            ..
-        } = self.call;
-        let mut digest = crate::digest::of(format!("{session_id}\n{call_id}\n{key}").as_bytes());
+        let (session, call) = (self.call.session_id(), self.call.call_id());
+        let mut digest = crate::digest::of(format!("{session}\n{call}\n{key}").as_bytes());
         digest.truncate(DIGITS);
         format!("{PREFIX}{digest}")
     }
@@ -121,7 +117,7 @@ impl Caller<'_> {
         tokio::pin!(turn);
         tokio::select! {
             outcome = &mut turn => outcome,
-            () = self.call.cancel.cancelled() => {
+            () = self.call.cancellation().cancelled() => {
                 canceller.cancel();
                 turn.await
             }
@@ -148,7 +144,7 @@ impl Caller<'_> {
                 Inner::clone(&named.inner)
             }
         };
-        let called = self.call.tool.as_ref().map_or("", |tool| tool.name());
+        let called = self.call.tool().map_or("", Tool::name);
         inner.tools = inner
             .tools
             // At the last depth the tool that starts them is not there any more.
@@ -181,7 +177,7 @@ impl Caller<'_> {
         inner.abandoned = caller.abandoned.clone();
         inner.approval = Arc::new(Relayed {
             approval: caller.approval.clone(),
-            session: self.call.session_id.to_string(),
+            session: self.call.session_id().to_owned(),
         });
         inner.nest = Nest {
             depth,
@@ -218,7 +214,7 @@ impl Approval for Relayed {
 /// Shows what a sub-agent does as progress of the call that started it.
 struct Told<'c> {
     services: &'c TurnServices,
-    call: &'c CallInfo,
+    call: &'c ToolContext,
 }
 
 impl Observer for Told<'_> {

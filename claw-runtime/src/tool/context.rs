@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
@@ -15,7 +15,13 @@ use super::{Tool, ToolError};
 /// What a running call can ask about itself and its session. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolContext {
-    call: Arc<CallInfo>,
+    call: Arc<Call>,
+}
+
+struct Call {
+    info: CallInfo,
+    /// The call's own token, once somebody asks for it: most calls are over before anybody does.
+    stop: OnceLock<CancellationToken>,
 }
 
 /// What is known of one call, and who runs it.
@@ -42,17 +48,17 @@ pub struct CallInfo {
 /// What a turn does for the calls it runs.
 pub trait Services: Send + Sync {
     /// Shows one line of progress.
-    fn progress(&self, _call: &CallInfo, _line: &str) {}
+    fn progress(&self, _call: &ToolContext, _line: &str) {}
 
     /// Reads what the session keeps under `digest`; see [`ToolContext::output`].
-    fn output<'a>(&'a self, _call: &'a CallInfo, _digest: &'a str) -> BoxFuture<'a, OutputRead> {
+    fn output<'a>(&'a self, _call: &'a ToolContext, _digest: &'a str) -> BoxFuture<'a, OutputRead> {
         Box::pin(async { Ok(None) })
     }
 
     /// Runs a sub-agent to its end, or picks up the one this call began before a crash.
     fn spawn<'a>(
         &'a self,
-        _call: &'a CallInfo,
+        _call: &'a ToolContext,
         _spawn: Spawn,
     ) -> BoxFuture<'a, Result<Spawned, SpawnError>> {
         Box::pin(async { Err(SpawnError::NoAgent) })
@@ -64,9 +70,10 @@ pub type OutputRead = Result<Option<Arc<[u8]>>, ToolError>;
 
 impl ToolContext {
     /// Returns the context of one call.
-    pub fn new(call: CallInfo) -> Self {
+    pub fn new(info: CallInfo) -> Self {
+        let stop = OnceLock::new();
         Self {
-            call: Arc::new(call),
+            call: Arc::new(Call { info, stop }),
         }
     }
 
@@ -77,8 +84,8 @@ impl ToolContext {
     ///
     /// Fails when the session store does.
     pub async fn output(&self, digest: &str) -> OutputRead {
-        match &self.call.services {
-            Some(services) => services.output(&self.call, digest).await,
+        match &self.call.info.services {
+            Some(services) => services.output(self, digest).await,
             None => Ok(None),
         }
     }
@@ -90,33 +97,39 @@ impl ToolContext {
 
     /// Returns the session's id.
     pub fn session_id(&self) -> &str {
-        &self.call.session_id
+        &self.call.info.session_id
     }
 
     /// Returns the call's id.
     pub fn call_id(&self) -> &str {
-        &self.call.call_id
+        &self.call.info.call_id
     }
 
-    /// Returns the token that is cancelled with the turn.
+    /// Returns the token that is cancelled with the call, which ends with its turn at the latest.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.call.cancel
+        let turn = &self.call.info.cancel;
+        self.call.stop.get_or_init(|| turn.child_token())
+    }
+
+    /// Returns the tool that is called, when that is known.
+    pub(crate) fn tool(&self) -> Option<&Tool> {
+        self.call.info.tool.as_deref()
     }
 
     /// Returns when the call is given up.
     pub fn deadline(&self) -> Option<Instant> {
-        self.call.deadline
+        self.call.info.deadline
     }
 
     /// Returns the folder the agent works in, when it has one.
     pub fn workspace(&self) -> Option<&Workspace> {
-        self.call.workspace.as_deref()
+        self.call.info.workspace.as_deref()
     }
 
     /// Tells observers how far the call is.
     pub fn progress(&self, line: &str) {
-        if let Some(services) = &self.call.services {
-            services.progress(&self.call, line);
+        if let Some(services) = &self.call.info.services {
+            services.progress(self, line);
         }
     }
 
@@ -129,26 +142,26 @@ impl ToolContext {
     ///
     /// Fails when no sub-agent can be started: outside an agent, too deep, or with a name that nobody knows.
     pub async fn spawn(&self, spawn: Spawn) -> Result<Spawned, SpawnError> {
-        match &self.call.services {
-            Some(services) => services.spawn(&self.call, spawn).await,
+        match &self.call.info.services {
+            Some(services) => services.spawn(self, spawn).await,
             None => Err(SpawnError::NoAgent),
         }
     }
 
     /// Returns the agent's state of type `T`, when it was given.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.call.state.get()
+        self.call.info.state.get()
     }
 
     pub(crate) fn has_state(&self, id: TypeId) -> bool {
-        self.call.state.has(id)
+        self.call.info.state.has(id)
     }
 }
 
 impl std::fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolContext")
-            .field("call_id", &self.call.call_id)
+            .field("call_id", &self.call.info.call_id)
             .finish_non_exhaustive()
     }
 }

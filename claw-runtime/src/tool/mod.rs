@@ -110,7 +110,7 @@ struct Read {
 /// Arguments that have passed validation; only [`Tool::validate`] makes them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ValidArguments {
-    text: String,
+    text: Arc<str>,
     notes: Vec<String>,
 }
 
@@ -350,7 +350,7 @@ impl Tool {
             && check(entry, arguments).is_ok()
         {
             return Ok(ValidArguments {
-                text: arguments.to_owned(),
+                text: arguments.into(),
                 notes: Vec::new(),
             });
         }
@@ -383,7 +383,7 @@ impl Tool {
             ));
         }
         Ok(ValidArguments {
-            text,
+            text: text.into(),
             notes: shown(&notes),
         })
     }

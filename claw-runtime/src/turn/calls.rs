@@ -7,7 +7,7 @@ use super::stable::{self, Likeness};
 use super::{Command, Phase, Turn};
 use crate::budget::Spent;
 use crate::event::{EndReason, Event, Status};
-use crate::message::{ContentBlock, StopReason, Usage, text_of};
+use crate::message::{ContentBlock, StopReason, Usage, joined};
 use crate::tool::Effect;
 
 /// Characters of a note on the arguments: it names the parameter, and a model may name one as it likes.
@@ -105,7 +105,7 @@ impl Turn {
         }
         self.out.command(Command::Run {
             call: call.id.clone(),
-            tool: call.name.clone(),
+            tool: run.tool.clone(),
             arguments: run.arguments.clone(),
             timeout: spec.timeout.unwrap_or(self.setup.limits.call_timeout),
         });
@@ -271,7 +271,7 @@ pub(super) struct Kept {
 fn signature(status: Status, content: &[ContentBlock], progress: Option<&str>) -> Likeness {
     match progress {
         Some(key) => Likeness::of((status, "key", key)),
-        None => Likeness::of((status, "text", stable::stable(&text_of(content)))),
+        None => Likeness::of((status, "text", stable::stable(&joined(content)))),
     }
 }
 

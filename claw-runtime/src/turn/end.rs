@@ -27,8 +27,10 @@ struct Counts {
 
 impl Tally {
     pub(super) fn count(&mut self, tool: &str, status: Status) {
-        let name = super::reply::clip(tool, 64);
-        let counts = self.tools.entry(name).or_default();
+        let counts = match self.tools.get_mut(tool) {
+            Some(counts) => counts,
+            None => self.tools.entry(super::reply::clip(tool, 64)).or_default(),
+        };
         match status {
             Status::Ok => counts.done += 1,
             Status::Unknown => counts.unknown += 1,

@@ -1,7 +1,6 @@
 //! Call ids: unique within a session, whatever the provider sends.
 
-use std::collections::BTreeSet;
-
+use super::stable::Likeness;
 use crate::session::View;
 
 /// An id longer than this is replaced.
@@ -11,25 +10,26 @@ const LONGEST: usize = 128;
 #[derive(Debug)]
 pub(super) struct Ids<'v> {
     view: &'v View,
-    given: BTreeSet<String>,
+    /// Those given so far. Two that are taken for the same only have the second replaced.
+    given: Vec<Likeness>,
 }
 
 impl<'v> Ids<'v> {
     pub(super) fn new(view: &'v View) -> Self {
         Self {
             view,
-            given: BTreeSet::new(),
+            given: Vec::new(),
         }
     }
 
     /// Returns the provider's id where it is usable and unused, else one derived from the call's place in the session:
     /// nine letters and digits, which every service takes.
-    pub(super) fn next(&mut self, sent: &str) -> String {
+    pub(super) fn next(&mut self, sent: String) -> String {
         let usable = !sent.is_empty()
             && sent.len() <= LONGEST
             && sent.bytes().all(|byte| byte.is_ascii_graphic());
-        let id = if usable && self.is_free(sent) {
-            sent.to_owned()
+        let id = if usable && self.is_free(&sent) {
+            sent
         } else {
             let place = self.view.calls() + self.given.len();
             (0_u64..)
@@ -37,12 +37,12 @@ impl<'v> Ids<'v> {
                 .find(|id| self.is_free(id))
                 .expect("a session has fewer calls than there are ids")
         };
-        self.given.insert(id.clone());
+        self.given.push(Likeness::of(&id));
         id
     }
 
     fn is_free(&self, id: &str) -> bool {
-        !self.view.has_call(id) && !self.given.contains(id)
+        !self.view.has_call(id) && !self.given.contains(&Likeness::of(id))
     }
 }
 
@@ -61,18 +61,21 @@ mod tests {
     fn ids_are_kept_when_unused_and_replaced_when_not() {
         let view = View::default();
         let mut ids = Ids::new(&view);
-        assert_eq!(ids.next("functions.weather:0"), "functions.weather:0");
+        assert_eq!(
+            ids.next("functions.weather:0".to_owned()),
+            "functions.weather:0"
+        );
         let long = "x".repeat(500);
         let mut made = Vec::new();
         for sent in ["functions.weather:0", "", "", "two words", "é", &long] {
-            let id = ids.next(sent);
+            let id = ids.next(sent.to_owned());
             assert_eq!(id.len(), 9, "{id}");
             assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
             assert!(!made.contains(&id));
             made.push(id);
         }
         let mut again = Ids::new(&view);
-        again.next("functions.weather:0");
-        assert_eq!(again.next("functions.weather:0"), made[0]);
+        again.next("functions.weather:0".to_owned());
+        assert_eq!(again.next("functions.weather:0".to_owned()), made[0]);
     }
 }

@@ -47,7 +47,7 @@ use crate::provider::{Constrain, Protocol, ProviderError, Reply, Target, ToolCho
 use crate::registry::Toolset;
 use crate::schema::Coerce;
 use crate::session::{Barrier, View};
-use crate::tool::ValidArguments;
+use crate::tool::{Tool, ValidArguments};
 
 /// What stays the same for a whole turn.
 #[derive(Clone, Debug)]
@@ -190,7 +190,6 @@ impl Turn {
         }
         while self.due.is_none() {
             if let Some((append, barrier)) = self.out.flush() {
-                let append: Arc<[Event]> = append.into();
                 self.due = Some(append.clone());
                 return Step {
                     append,
@@ -450,7 +449,7 @@ pub enum Command {
         /// The call's id.
         call: String,
         /// The tool.
-        tool: String,
+        tool: Arc<Tool>,
         /// Its arguments.
         arguments: ValidArguments,
         /// When to give up.
@@ -461,7 +460,7 @@ pub enum Command {
         /// The call's id.
         call: String,
         /// The tool, which has a [`Reconcile`](crate::tool::Reconcile).
-        tool: String,
+        tool: Arc<Tool>,
         /// Its arguments.
         arguments: ValidArguments,
         /// When to give up.

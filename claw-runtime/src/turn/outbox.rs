@@ -1,5 +1,7 @@
 //! What the current step has to say: events first, commands once those are kept.
 
+use std::sync::Arc;
+
 use super::Command;
 use crate::event::Event;
 use crate::session::Barrier;
@@ -56,7 +58,7 @@ impl Outbox {
     }
 
     /// Returns the events to append, when there are some.
-    pub(super) fn flush(&mut self) -> Option<(Vec<Event>, Barrier)> {
+    pub(super) fn flush(&mut self) -> Option<(Arc<[Event]>, Barrier)> {
         if self.events.is_empty() {
             return None;
         }
@@ -65,6 +67,6 @@ impl Outbox {
         } else {
             Barrier::Buffered
         };
-        Some((std::mem::take(&mut self.events), barrier))
+        Some((self.events.drain(..).collect(), barrier))
     }
 }

@@ -328,7 +328,7 @@ impl Turn {
                 let limit = self.setup.limits.call_timeout;
                 self.out.command(Command::Reconcile {
                     call: call.id.clone(),
-                    tool: call.name.clone(),
+                    tool: run.tool.clone(),
                     arguments: run.arguments.clone(),
                     timeout: run.tool.spec().timeout.unwrap_or(limit),
                 });
@@ -392,8 +392,8 @@ fn again(past: &Past, mark: Mark, run: Option<(Arc<Tool>, ValidArguments)>) -> C
         return silent(past);
     };
     let digest = canonical::digest(tool.name(), arguments.text());
-    let id = past.call.id.clone();
-    Call::new(id, tool, arguments, digest, mark, State::Running)
+    let (id, name) = (past.call.id.clone(), past.call.name.clone());
+    Call::new(id, name, tool, arguments, digest, mark, State::Running)
 }
 
 /// Returns a call that is not run any more, however it ends.

@@ -78,7 +78,7 @@ pub(super) fn read(
     let mut ids = Ids::new(view);
     let mut calls: Vec<Asked> = Vec::new();
     let mut asked = |mut call: ToolCall, cut| {
-        call.id = ids.next(&call.id);
+        call.id = ids.next(call.id);
         call.name = declared(call.name, tools);
         Asked { call, cut }
     };

@@ -57,6 +57,7 @@ pub(super) struct Round {
 impl Call {
     pub(super) fn new(
         id: String,
+        name: String,
         tool: Arc<Tool>,
         arguments: ValidArguments,
         digest: String,
@@ -66,7 +67,7 @@ impl Call {
         let touched = Touched::by(&tool, &arguments);
         Self {
             id,
-            name: tool.name().to_owned(),
+            name,
             run: Some(Run {
                 tool,
                 arguments,

@@ -250,7 +250,7 @@ impl Life<'_> {
             }
             Command::AbortRequest => self.request = None,
             Command::Run { call, tool, .. } => {
-                self.may_run(&call, &tool);
+                self.may_run(&call, tool.name());
                 self.medium.ledger.push(call.clone());
                 self.running.push(call);
             }

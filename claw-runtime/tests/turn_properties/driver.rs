@@ -296,7 +296,7 @@ impl Sim<'_> {
             } => {
                 assert!(!timeout.is_zero());
                 let value: Value = serde_json::from_str(arguments.text()).unwrap();
-                self.may_run(&call, &tool, &value);
+                self.may_run(&call, tool.name(), &value);
                 assert!(!self.ran.started.contains(&call), "started twice");
                 let run = pick(&self.world.runs, self.ran.started.len());
                 self.ran.started.push(call.clone());

@@ -138,7 +138,7 @@ fn block(block: &ContentBlock) -> String {
 struct Shown;
 
 impl Services for Shown {
-    fn progress(&self, _call: &CallInfo, line: &str) {
+    fn progress(&self, _call: &ToolContext, line: &str) {
         Screen::new(false).note(DIM, &text::line(line, 100));
     }
 }

@@ -152,10 +152,13 @@ impl View {
                 ..
             } => {
                 let Some(round) = &mut self.round else { return };
-                if let Some(blob) = blob.as_ref().filter(|_| round.open_call(call).is_some()) {
+                let messages = &mut self.conversation.messages;
+                if let Some(blob) = blob
+                    && round.tool(messages, call).is_some()
+                {
                     self.blobs.insert(call.clone(), blob.clone());
                 }
-                round.answer(&mut self.conversation.messages, call, *status, content);
+                round.answer(messages, call, *status, content);
                 if round.is_answered() {
                     self.close_round();
                 }
@@ -312,8 +315,10 @@ impl View {
     }
 
     /// Iterates over the calls of the last round that have no answer yet, in call order.
-    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.round.iter().flat_map(Round::open_calls)
+    pub fn open_calls(&self) -> impl Iterator<Item = OpenCall<'_>> {
+        let messages = self.messages();
+        let round = self.round.iter();
+        round.flat_map(|round| round.open_calls(messages))
     }
 
     /// Returns the tokens the session has used.
@@ -465,26 +470,24 @@ impl View {
     }
 
     fn assistant(&mut self, content: &[ContentBlock]) {
-        let mut calls = Vec::new();
-        let content: Vec<_> = content
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::ToolResult(_) => None,
-                ContentBlock::Text { text } if text.trim().is_empty() => None,
-                ContentBlock::ToolCall(call) => self.call_ids.insert(call.id.clone()).then(|| {
-                    calls.push(OpenCall::new(call));
-                    ContentBlock::ToolCall(round::sendable(call))
-                }),
-                other => Some(other.clone()),
-            })
-            .collect();
-        if content.iter().all(is_silent) {
+        let mut sayable = Vec::with_capacity(content.len());
+        for block in content {
+            match block {
+                ContentBlock::ToolResult(_) => {}
+                ContentBlock::Text { text } if text.trim().is_empty() => {}
+                ContentBlock::ToolCall(call) => {
+                    if self.call_ids.insert(call.id.clone()) {
+                        sayable.push(ContentBlock::ToolCall(round::sendable(call)));
+                    }
+                }
+                other => sayable.push(other.clone()),
+            }
+        }
+        if sayable.iter().all(is_silent) {
             return;
         }
-        self.push_assistant(content);
-        if !calls.is_empty() {
-            self.round = Some(Round::open(&mut self.conversation.messages, calls));
-        }
+        self.push_assistant(sayable);
+        self.round = Round::open(&mut self.conversation.messages);
     }
 
     fn push_assistant(&mut self, content: Vec<ContentBlock>) {
@@ -504,9 +507,9 @@ impl View {
                 self.approved.insert(digest.to_owned());
             }
             Answer::Always => {
-                let named = self.round.as_ref().and_then(|round| round.open_call(call));
-                if let Some(call) = named {
-                    self.always.insert(call.name.clone());
+                let round = self.round.as_ref();
+                if let Some(tool) = round.and_then(|round| round.tool(self.messages(), call)) {
+                    self.always.insert(tool.to_owned());
                 }
             }
             Answer::Once | Answer::Deny | Answer::Unanswered => {}

@@ -1,6 +1,6 @@
 //! A round whose calls are not all answered yet, and the answers made up for them meanwhile.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use serde::de::{MapAccess, SeqAccess, Visitor};
 
@@ -15,18 +15,17 @@ const UNKNOWN: &str = "Interrupted while it ran: whether it took effect is unkno
                        Find out before you send it again.";
 const NO_OUTPUT: &str = "(no output)";
 
-/// A call of the last round.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenCall {
+/// A call of the last round that has no answer yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OpenCall<'v> {
     /// The call's id.
-    pub id: String,
+    pub id: &'v str,
     /// The tool.
-    pub name: String,
-    /// The arguments as the model wrote them.
-    pub arguments: String,
+    pub name: &'v str,
+    /// The arguments, as they are sent again.
+    pub arguments: &'v str,
     /// How it was started, when it was.
-    pub started: Option<Started>,
-    status: Option<Status>,
+    pub started: Option<&'v Started>,
 }
 
 /// How a call was started.
@@ -40,60 +39,95 @@ pub struct Started {
     pub digest: String,
 }
 
-impl OpenCall {
-    pub(super) fn new(call: &ToolCall) -> Self {
-        Self {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            arguments: call.arguments.clone(),
-            started: None,
-            status: None,
-        }
-    }
-}
+/// Rounds of more calls than these have an index: a model may ask for a great many.
+const FEW: usize = 16;
 
-/// The calls of the last assistant message; the last message of the conversation holds their answers, in call order.
+/// The calls of the last assistant message; the last message of the conversation holds their answers, in call order, and
+/// with those their ids and tools.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Round {
-    calls: Vec<OpenCall>,
-    /// Where the unanswered ones stand: a model may ask for a great many.
-    open: BTreeMap<String, usize>,
+    calls: Vec<Call>,
+    /// Where the calls stand by their ids, unless there are few.
+    index: HashMap<String, usize>,
+    /// How many have no answer yet.
+    open: usize,
+}
+
+/// What became of a call so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Call {
+    started: Option<Started>,
+    status: Option<Status>,
 }
 
 impl Round {
-    /// Answers every call for the time being.
-    pub(super) fn open(messages: &mut Vec<Message>, calls: Vec<OpenCall>) -> Self {
-        let content = calls
-            .iter()
+    /// Answers the calls of the last message for the time being; `None` when there are none.
+    pub(super) fn open(messages: &mut Vec<Message>) -> Option<Self> {
+        let asked = messages.last()?.calls();
+        let content: Vec<_> = asked
             .map(|call| {
                 ContentBlock::ToolResult(ToolResult {
                     call_id: call.id.clone(),
                     name: call.name.clone(),
-                    content: vec![ContentBlock::text(NOT_STARTED)],
+                    content: vec![ContentBlock::text(made_up(NOT_STARTED))],
                     is_error: true,
                 })
             })
             .collect();
+        let open = content.len();
+        if open == 0 {
+            return None;
+        }
+        let ids = content.iter().filter_map(result).enumerate();
+        let index = match open > FEW {
+            true => ids.map(|(at, call)| (call.call_id.clone(), at)).collect(),
+            false => HashMap::new(),
+        };
         messages.push(Message {
             role: Role::Tool,
             content,
         });
-        let open = (0..calls.len())
-            .map(|at| (calls[at].id.clone(), at))
-            .collect();
-        Self { calls, open }
+        Some(Self {
+            calls: vec![Call::default(); open],
+            index,
+            open,
+        })
     }
 
-    pub(super) fn open_call(&self, id: &str) -> Option<&OpenCall> {
-        self.open.get(id).map(|at| &self.calls[*at])
+    /// Returns where an unanswered call stands.
+    fn position(&self, messages: &[Message], id: &str) -> Option<usize> {
+        let at = match self.calls.len() > FEW {
+            true => self.index.get(id).copied(),
+            false => results(messages).position(|call| call.call_id == id),
+        };
+        at.filter(|at| self.calls[*at].status.is_none())
     }
 
-    pub(super) fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.calls.iter().filter(|call| call.status.is_none())
+    /// Returns the tool of a call that has no answer yet.
+    pub(super) fn tool<'v>(&self, messages: &'v [Message], id: &str) -> Option<&'v str> {
+        let at = self.position(messages, id)?;
+        let result = messages.last()?.content.get(at).and_then(result)?;
+        Some(&result.name)
+    }
+
+    pub(super) fn open_calls<'v>(
+        &'v self,
+        messages: &'v [Message],
+    ) -> impl Iterator<Item = OpenCall<'v>> {
+        let asked = messages.iter().rev().nth(1);
+        let asked = asked.into_iter().flat_map(Message::calls);
+        let both = asked.zip(&self.calls);
+        let open = both.filter(|(_, call)| call.status.is_none());
+        open.map(|(asked, call)| OpenCall {
+            id: &asked.id,
+            name: &asked.name,
+            arguments: &asked.arguments,
+            started: call.started.as_ref(),
+        })
     }
 
     pub(super) fn is_answered(&self) -> bool {
-        self.open.is_empty()
+        self.open == 0
     }
 
     pub(super) fn started(
@@ -104,18 +138,25 @@ impl Round {
         attempt: u32,
         digest: &str,
     ) {
-        let Some(&at) = self.open.get(id) else { return };
+        let Some(at) = self.position(messages, id) else {
+            return;
+        };
         self.calls[at].started = Some(Started {
             effect,
             attempt,
             digest: digest.to_owned(),
         });
-        let text = if effect == Effect::Once {
+        let interrupted = if effect == Effect::Once {
             UNKNOWN
         } else {
             HARMLESS
         };
-        fill(messages, at, vec![ContentBlock::text(text)], true);
+        if let Some(result) = result_at(messages, at)
+            && let [ContentBlock::Text { text }] = &mut *result.content
+        {
+            text.clear();
+            text.push_str(interrupted);
+        }
     }
 
     pub(super) fn answer(
@@ -126,19 +167,21 @@ impl Round {
         content: &[ContentBlock],
     ) {
         // The first answer is the one that counts.
-        let Some(at) = self.open.remove(id) else {
+        let Some(at) = self.position(messages, id) else {
             return;
         };
         self.calls[at].status = Some(status);
-        let mut content: Vec<_> = content
-            .iter()
-            .filter(|block| is_output(block))
-            .cloned()
-            .collect();
-        if content.is_empty() {
-            content.push(ContentBlock::text(NO_OUTPUT));
+        self.open -= 1;
+        let Some(result) = result_at(messages, at) else {
+            return;
+        };
+        result.is_error = status.is_error();
+        result.content.clear();
+        let said = content.iter().filter(|block| is_output(block));
+        result.content.extend(said.cloned());
+        if result.content.is_empty() {
+            result.content.push(ContentBlock::text(NO_OUTPUT));
         }
-        fill(messages, at, content, status.is_error());
     }
 
     /// Notes which calls may have had their effect without anybody knowing, and which are known after all.
@@ -163,12 +206,31 @@ impl Round {
     }
 }
 
-fn fill(messages: &mut [Message], at: usize, content: Vec<ContentBlock>, is_error: bool) {
-    let results = messages.last_mut().map(|message| &mut message.content);
-    if let Some(ContentBlock::ToolResult(result)) = results.and_then(|results| results.get_mut(at))
-    {
-        result.content = content;
-        result.is_error = is_error;
+/// Returns a text that the others made up for the same call fit in, too.
+fn made_up(text: &str) -> String {
+    let mut room = String::with_capacity(UNKNOWN.len());
+    room.push_str(text);
+    room
+}
+
+fn result(block: &ContentBlock) -> Option<&ToolResult> {
+    match block {
+        ContentBlock::ToolResult(result) => Some(result),
+        _ => None,
+    }
+}
+
+/// Iterates over the answers of the open round, in call order.
+fn results(messages: &[Message]) -> impl Iterator<Item = &ToolResult> {
+    let last = messages.last();
+    let content = last.into_iter().flat_map(|message| &message.content);
+    content.filter_map(result)
+}
+
+fn result_at(messages: &mut [Message], at: usize) -> Option<&mut ToolResult> {
+    match messages.last_mut()?.content.get_mut(at)? {
+        ContentBlock::ToolResult(result) => Some(result),
+        _ => None,
     }
 }
 
@@ -258,6 +320,46 @@ mod tests {
         fn readable_is_what_a_value_can_be_read_from(json in r#"([{}\[\],:]|"[a\\ud8]{0,6}"|-?[0-9.e]{1,5}|true|null| ){0,12}"#) {
             let value = serde_json::from_str::<serde_json::Value>(&json);
             proptest::prop_assert_eq!(serde_json::from_str::<Readable>(&json).is_ok(), value.is_ok());
+        }
+    }
+
+    #[test]
+    fn few_calls_and_many_are_answered_in_their_places_whatever_the_order() {
+        for count in [1, FEW, FEW + 1, 40] {
+            let call = |at: usize| {
+                ContentBlock::ToolCall(ToolCall {
+                    id: format!("c{at}"),
+                    name: format!("tool{at}"),
+                    arguments: "{}".to_owned(),
+                })
+            };
+            let mut messages = vec![Message::assistant((0..count).map(call).collect())];
+            let mut round = Round::open(&mut messages).unwrap();
+            for at in (0..count).rev() {
+                let id = format!("c{at}");
+                assert_eq!(round.tool(&messages, &id), Some(&*format!("tool{at}")));
+                round.started(&mut messages, &id, Effect::Once, 1, "digest");
+                assert_eq!(
+                    crate::message::text_of(&results(&messages).nth(at).unwrap().content),
+                    UNKNOWN
+                );
+                for said in [format!("said {at}"), "said again".to_owned()] {
+                    let content = [ContentBlock::text(said)];
+                    round.answer(&mut messages, &id, Status::Ok, &content);
+                }
+                assert_eq!(round.tool(&messages, &id), None);
+                let open: Vec<_> = round.open_calls(&messages).map(|call| call.id).collect();
+                let expected: Vec<_> = (0..at).map(|at| format!("c{at}")).collect();
+                assert_eq!(open, expected);
+            }
+            assert!(round.is_answered());
+            for (at, result) in results(&messages).enumerate() {
+                assert_eq!(
+                    (&*result.call_id, result.is_error),
+                    (&*format!("c{at}"), false)
+                );
+                assert_eq!(result.content, [ContentBlock::text(format!("said {at}"))]);
+            }
         }
     }
 
