@@ -573,7 +573,7 @@ async fn resumes(script: Vec<Answer>, set: impl Fn(AgentBuilder) -> AgentBuilder
         let lease = store.open("s").await.unwrap();
         let append = Append {
             after: 0,
-            events: &events[..end],
+            events: events[..end].into(),
             barrier: Barrier::Buffered,
             taken: &[],
         };

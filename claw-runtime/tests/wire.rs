@@ -437,6 +437,31 @@ fn recorded(dialect: &str) -> Vec<Vec<u8>> {
     pieces
 }
 
+#[test]
+fn what_is_no_stream_is_told_by_its_first_line_however_it_is_cut() {
+    for (bytes, told) in [
+        ("\n Ollama is\nrunning\n\ndata: [DONE]\n\n", "`Ollama is`"),
+        (
+            "\0data: [DONE]\n\ndata: [DONE]\n\ndata: {\"choices\":[]}\n\n",
+            "`data: [DONE]`",
+        ),
+    ] {
+        let single: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
+        for cut in [vec![bytes.as_bytes()], single] {
+            let head = Head {
+                status: 200,
+                ..Head::default()
+            };
+            let error = read(openai_chat::decoder, head, &cut).unwrap_err();
+            assert!(
+                error.message.starts_with(told),
+                "{bytes:?}: {}",
+                error.message
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -1,14 +1,11 @@
 //! What a session keeps beside its events: texts under their digests, before an event names them.
 
-use std::sync::Arc;
-
 use super::{Agent, AgentError, Inner};
 use crate::budget::Spent;
 use crate::dispatch::Finished;
 use crate::event::Event;
 use crate::message::ContentBlock;
 use crate::session::{Lease, StoreError, View};
-use crate::tool::{Outputs, ToolError};
 use crate::turn::Input;
 
 /// The tool that reads what is kept, where an agent has it.
@@ -56,58 +53,41 @@ pub(super) async fn keep_elided(
     Ok(())
 }
 
-/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
-/// what runs is not `Sync`, and a turn must be able to move between threads.
-pub(super) async fn keep(
-    agent: &Inner,
-    lease: &Lease,
-    finished: Finished,
-    spent: Option<Spent>,
-) -> Input {
-    let Finished {
-        call,
-        status,
-        mut content,
-        whole,
-        progress,
-    } = finished;
-    let blob = match whole {
-        Some(whole) => match agent.store.put_blob(lease, whole.as_bytes()).await {
-            Ok(digest) => {
-                if agent.tools.get(READER).is_some() {
-                    content.push(ContentBlock::text(format!(
-                        "\n[`{READER}` gives any part of the whole, by its digest {digest}]"
-                    )));
-                }
-                Some(digest)
-            }
-            Err(error) => {
-                tracing::warn!(%error, call, "the whole output of a call was not kept");
-                None
-            }
-        },
-        None => None,
-    };
-    Input::Outcome {
-        call,
-        status,
-        content,
-        blob,
-        progress,
+/// Returns what the turn is told of a call that ended, and the whole of its output where that had to be cut.
+pub(super) fn outcome(finished: Finished, spent: Option<Spent>) -> (Input, Option<String>) {
+    let outcome = Input::Outcome {
+        call: finished.call,
+        status: finished.status,
+        content: finished.content,
+        blob: None,
+        progress: finished.progress,
         spent,
-    }
+    };
+    (outcome, finished.whole)
 }
 
-/// Lets a call read what its own session keeps.
-pub(super) fn outputs(agent: &Inner, lease: &Lease) -> Outputs {
-    let (store, session) = (agent.store.clone(), lease.session.clone());
-    Arc::new(move |digest| {
-        let (store, session) = (store.clone(), session.clone());
-        Box::pin(async move {
-            store.blob(&session, &digest).await.map_err(|error| {
-                tracing::warn!(%error, session, "an output could not be read");
-                ToolError::new("the session's store could not be read; try again later")
-            })
-        })
-    })
+/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
+/// what runs is not `Sync`, and a turn must be able to move between threads.
+pub(super) async fn keep(agent: &Inner, lease: &Lease, mut outcome: Input, whole: String) -> Input {
+    let Input::Outcome {
+        call,
+        content,
+        blob,
+        ..
+    } = &mut outcome
+    else {
+        return outcome;
+    };
+    match agent.store.put_blob(lease, whole.as_bytes()).await {
+        Ok(digest) => {
+            if agent.tools.get(READER).is_some() {
+                content.push(ContentBlock::text(format!(
+                    "\n[`{READER}` gives any part of the whole, by its digest {digest}]"
+                )));
+            }
+            *blob = Some(digest);
+        }
+        Err(error) => tracing::warn!(%error, call, "the whole output of a call was not kept"),
+    }
+    outcome
 }

@@ -3,7 +3,7 @@
 
 use super::Inner;
 use crate::budget::{Reserved, SharedBudget, Spent, money};
-use crate::turn::Input;
+use crate::turn::{Command, Input};
 
 /// Holds back for the running request, and corrects that when it is over.
 #[derive(Debug, Default)]
@@ -20,16 +20,19 @@ struct Held {
 }
 
 impl Meter {
-    /// Holds back what the next request may take.
+    /// Holds back what the request among these commands may take, if there is one.
     ///
     /// # Errors
     ///
     /// Fails with the limit that is used up, in words; then nothing is held.
-    pub(super) async fn hold(
-        &mut self,
-        agent: &Inner,
-        reserved: Option<Reserved>,
-    ) -> Result<(), String> {
+    pub(super) async fn hold(&mut self, agent: &Inner, commands: &[Command]) -> Result<(), String> {
+        let requested = commands.iter().find_map(|command| match command {
+            Command::Request { reserved, .. } => Some(*reserved),
+            _ => None,
+        });
+        let Some(reserved) = requested else {
+            return Ok(());
+        };
         // One that never came to an answer keeps what it held: nobody knows what it took.
         self.held = None;
         let Some(reserved) = reserved.filter(|reserved| reserved.output > 0) else {
@@ -45,16 +48,15 @@ impl Meter {
                 amount.tokens
             ));
         }
-        let mut counters = Vec::new();
-        for shared in &agent.spending.shared {
-            if let Err(limit) = hold_shared(agent, shared, amount, &mut counters).await {
-                correct(agent, &counters, amount, Spent::default()).await;
+        // Boxed, as few agents share a budget, and every request is held through here.
+        let counters = match agent.spending.shared.is_empty() {
+            true => Vec::new(),
+            false => Box::pin(hold_all(agent, amount)).await.inspect_err(|_| {
                 if let Some(purse) = purse {
                     purse.settle(amount, Spent::default());
                 }
-                return Err(limit);
-            }
-        }
+            })?,
+        };
         self.held = Some(Held {
             reserved,
             amount,
@@ -79,8 +81,22 @@ impl Meter {
         if let Some(purse) = &agent.nest.purse {
             purse.settle(held.amount, actual);
         }
-        correct(agent, &held.counters, held.amount, actual).await;
+        if !held.counters.is_empty() {
+            Box::pin(correct(agent, &held.counters, held.amount, actual)).await;
+        }
     }
+}
+
+/// Holds the amount back in every shared budget, or in none; returns the counters it is held in.
+async fn hold_all(agent: &Inner, amount: Spent) -> Result<Vec<(String, bool)>, String> {
+    let mut counters = Vec::new();
+    for shared in &agent.spending.shared {
+        if let Err(limit) = hold_shared(agent, shared, amount, &mut counters).await {
+            correct(agent, &counters, amount, Spent::default()).await;
+            return Err(limit);
+        }
+    }
+    Ok(counters)
 }
 
 async fn hold_shared(

@@ -10,6 +10,7 @@ mod meter;
 mod pending;
 mod prompt;
 mod recover;
+mod services;
 mod session;
 mod setup;
 mod spawn;

@@ -150,7 +150,7 @@ impl Session {
         };
         let append = Append {
             after: self.events,
-            events: std::slice::from_ref(&event),
+            events: [event.clone()].into(),
             barrier: Barrier::Durable,
             taken: &[],
         };
@@ -281,9 +281,13 @@ impl Session {
     /// Does with an unfinished turn what the agent says, so that a new one can begin.
     async fn make_way(&mut self, observer: &mut dyn Observer) -> Result<(), AgentError> {
         self.fold().await?;
+        if self.unfinished.is_empty() {
+            return Ok(());
+        }
+        // Boxed, for it is a whole turn, and seldom there.
         match self.agent.inner.recover {
-            Recover::Settle => self.settle(observer).await?,
-            Recover::Resume => self.resume(observer).await?,
+            Recover::Settle => Box::pin(self.settle(observer)).await?,
+            Recover::Resume => Box::pin(self.resume(observer)).await?,
             Recover::Refuse => None,
         };
         self.fold().await?;

@@ -24,7 +24,8 @@ enum Part {
     Text(String),
     Reasoning(String),
     Call(usize),
-    Opaque(ContentBlock),
+    /// Boxed, for most replies have none: the list is as small as its texts.
+    Opaque(Box<ContentBlock>),
 }
 
 impl Assembler {
@@ -57,7 +58,7 @@ impl Assembler {
 
     /// Takes a part that goes back to the same model as it came, in its place among the others.
     pub(crate) fn opaque(&mut self, block: ContentBlock) {
-        self.parts.push(Part::Opaque(block));
+        self.parts.push(Part::Opaque(Box::new(block)));
     }
 
     /// Keeps what follows apart from the text before it.
@@ -123,7 +124,7 @@ impl Assembler {
                     Some(Outcome::Cut(call)) => cut_calls.push(call),
                     None => {}
                 },
-                Part::Opaque(block) => content.push(block),
+                Part::Opaque(block) => content.push(*block),
                 said => content.extend(said.into_said()),
             }
         }

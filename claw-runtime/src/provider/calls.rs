@@ -3,7 +3,7 @@
 //! Services tell calls apart by index, by id, by position or not at all, repeat ids and names in every piece, or use one
 //! index for all. In that order: a known index, a known id, a new id, the call that is open.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::message::ToolCall;
 
@@ -52,9 +52,10 @@ pub(crate) struct Taken {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Vec<Slot>,
-    // Trees: a reply has few calls, and to make a hash table takes as long as all else here.
-    by_index: BTreeMap<u64, usize>,
-    by_id: BTreeMap<String, usize>,
+    // Sorted lists: a reply has few calls, and to make a table or a tree takes as long as all else here.
+    by_index: Vec<(u64, usize)>,
+    /// The first call of each id.
+    by_id: Vec<usize>,
     open: Option<usize>,
 }
 
@@ -75,7 +76,16 @@ impl Calls {
             self.slots.push(Slot::default());
         }
         if let Some(index) = piece.index {
-            self.by_index.insert(index, slot);
+            match self.by_index.binary_search_by_key(&index, |known| known.0) {
+                Ok(at) => self.by_index[at].1 = slot,
+                Err(at) => self.by_index.insert(at, (index, slot)),
+            }
+        }
+        if !piece.id.is_empty()
+            && self.slots[slot].id.is_empty()
+            && let Err(at) = self.place_of(piece.id)
+        {
+            self.by_id.insert(at, slot);
         }
         self.open = Some(slot);
         let Slot {
@@ -86,7 +96,6 @@ impl Calls {
         } = &mut self.slots[slot];
         if id.is_empty() && !piece.id.is_empty() {
             piece.id.clone_into(id);
-            self.by_id.entry(id.clone()).or_insert(slot);
         }
         let named = (name.is_empty() && !piece.name.is_empty()).then(|| piece.name.to_owned());
         if !piece.name.is_empty() {
@@ -112,10 +121,17 @@ impl Calls {
         }
     }
 
+    /// Returns where the first call of an id stands in the list of those, or would.
+    fn place_of(&self, id: &str) -> Result<usize, usize> {
+        let known = |slot: &usize| self.slots[*slot].id.as_str().cmp(id);
+        self.by_id.binary_search_by(known)
+    }
+
     fn find(&self, piece: &CallPiece<'_>) -> Option<usize> {
-        let by_id = self.by_id.get(piece.id).copied();
+        let by_id = self.place_of(piece.id).ok().map(|at| self.by_id[at]);
         if let Some(index) = piece.index {
-            return match self.by_index.get(&index) {
+            let at = self.by_index.binary_search_by_key(&index, |known| known.0);
+            return match at.ok().map(|at| &self.by_index[at].1) {
                 // One index for all, and pieces of several calls by turns.
                 Some(&slot) if self.is_elsewhere(slot, by_id, piece.id) => by_id,
                 Some(&slot) => (!self.slots[slot].is_left_by(piece)).then_some(slot),
@@ -160,49 +176,62 @@ impl Calls {
     /// Returns what became of each call, or `None` when one has arguments and no name. A call with neither is nothing.
     ///
     /// `at_limit` says that the model was stopped: then a last call without arguments may have been about to get some.
-    pub(crate) fn finish(self, at_limit: bool) -> Option<Vec<Option<Outcome>>> {
+    pub(crate) fn finish(mut self, at_limit: bool) -> Option<Vec<Option<Outcome>>> {
         let mut used: BTreeSet<String> = BTreeSet::new();
-        let taken = self.by_id;
-        let mut outcomes = Vec::with_capacity(self.slots.len());
         let last = self.slots.len().wrapping_sub(1);
-        for (at, slot) in self.slots.into_iter().enumerate() {
-            if slot.name.trim().is_empty() {
+        for at in 0..self.slots.len() {
+            let slot = &self.slots[at];
+            if slot.is_nameless() {
                 if !slot.arguments.trim().is_empty() {
                     return None;
                 }
-                outcomes.push(None);
                 continue;
             }
-            let id = if slot.id.is_empty() || used.contains(&slot.id) {
-                fresh_id(at, &slot, |id| used.contains(id) || taken.contains_key(id))
-            } else {
-                slot.id
-            };
-            if at < last {
-                used.insert(id.clone());
+            if slot.id.is_empty() || used.contains(&slot.id) {
+                let is_used = |id: &str| used.contains(id) || self.place_of(id).is_ok();
+                // The first call of an id keeps it, so the list of those stays sorted.
+                self.slots[at].id = fresh_id(at, slot, is_used);
             }
-            let blank = matches!(slot.arguments.trim(), "" | "null");
-            let cut = slot.extent.is_open() || (at_limit && at == last && blank);
-            let call = ToolCall {
-                id,
-                name: slot.name.trim().to_owned(),
-                arguments: if blank {
-                    "{}".to_owned()
-                } else {
-                    slot.arguments
-                },
-            };
-            outcomes.push(Some(if cut {
-                Outcome::Cut(call)
-            } else {
-                Outcome::Whole(call)
-            }));
+            if at < last {
+                used.insert(self.slots[at].id.clone());
+            }
         }
-        Some(outcomes)
+        let slots = self.slots.into_iter().enumerate();
+        Some(
+            slots
+                .map(|(at, slot)| (!slot.is_nameless()).then(|| slot.end(at_limit && at == last)))
+                .collect(),
+        )
     }
 }
 
 impl Slot {
+    fn is_nameless(&self) -> bool {
+        self.name.trim().is_empty()
+    }
+
+    /// Returns what became of the call; `at_limit` says that the model was stopped at it.
+    fn end(self, at_limit: bool) -> Outcome {
+        let blank = matches!(self.arguments.trim(), "" | "null");
+        let cut = self.extent.is_open() || (at_limit && blank);
+        let name = self.name.trim();
+        let call = ToolCall {
+            id: self.id,
+            name: match name.len() == self.name.len() {
+                true => self.name,
+                false => name.to_owned(),
+            },
+            arguments: match blank {
+                true => "{}".to_owned(),
+                false => self.arguments,
+            },
+        };
+        match cut {
+            true => Outcome::Cut(call),
+            false => Outcome::Whole(call),
+        }
+    }
+
     /// Tells whether a piece with this slot's index, or with none, belongs to a new call.
     fn is_left_by(&self, piece: &CallPiece<'_>) -> bool {
         let brings_arguments = match piece.arguments {

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use super::prefix::Buffer;
 use crate::dialect::{Dialect, Offer};
 use crate::message::{ContentBlock, Image, ToolCall, ToolResult};
+use crate::schema::cursor::Cursor;
 
 /// Returns content as one text, borrowed where it is one block.
 pub(crate) fn text_of(content: &[ContentBlock], takes_images: bool) -> Cow<'_, str> {
@@ -64,10 +63,8 @@ pub(crate) fn with_mark<'r>(result: &ToolResult, mut text: Cow<'r, str>) -> Cow<
 /// Tells whether a call's arguments are one JSON object that every service can read: half a character is JSON by the
 /// letter, and refused by most.
 fn is_object(arguments: &str) -> bool {
-    let may_be_half = arguments.contains("\\ud") || arguments.contains("\\uD");
-    arguments.trim_start().starts_with('{')
-        && serde_json::from_str::<&RawValue>(arguments).is_ok()
-        && (!may_be_half || serde_json::from_str::<serde_json::Value>(arguments).is_ok())
+    let mut cursor = Cursor::new(arguments);
+    cursor.peek() == Some(b'{') && cursor.skip().is_ok() && cursor.end().is_ok()
 }
 
 /// Returns name and arguments of an earlier call as the model wrote them. They are one JSON object always: services parse
@@ -130,9 +127,12 @@ pub(crate) fn images_of_results(content: &[ContentBlock]) -> Vec<ContentBlock> {
         _ => None,
     });
     let is_image = |block: &&ContentBlock| matches!(block, ContentBlock::Image(_));
-    let mut images: Vec<_> = results.flatten().filter(is_image).cloned().collect();
-    if !images.is_empty() {
-        images.insert(0, ContentBlock::text("Images of the tool results above:"));
+    let mut images = Vec::new();
+    for image in results.flatten().filter(is_image) {
+        if images.is_empty() {
+            images.push(ContentBlock::text("Images of the tool results above:"));
+        }
+        images.push(image.clone());
     }
     images
 }
@@ -157,7 +157,10 @@ mod tests {
             (r#"{"a":"\ud83c"}"#, false),
             (r#"{"a":"\uDF27"}"#, false),
             (r#"{"a":"\\ud83c"}"#, true),
+            (r#"{"a":[1,{"b":"\n"}],"a":-1.5e3}"#, true),
             ("{} {}", false),
+            (r#"{"a":1,}"#, false),
+            ("{a:1}", false),
             ("[1]", false),
             ("", false),
         ] {

@@ -81,7 +81,7 @@ pub struct Decoder {
     head: Head,
     body: Body,
     size: usize,
-    /// How a stream of events begins.
+    /// How a stream of events begins, until it is known to be one.
     opening: Vec<u8>,
     draft: Draft,
     format: Box<dyn Format>,
@@ -180,9 +180,12 @@ impl Decoder {
                 reader.finish(&mut |event| {
                     self.take(event, sink);
                 });
-                if wrong_address::is_no_stream(&self.opening) && !self.draft.has_stopped() {
+                let is_stream = self.draft.progress_made() > 0 || self.draft.has_stopped();
+                if !is_stream && wrong_address::is_no_stream(&self.opening) {
                     let text = String::from_utf8_lossy(&self.opening);
-                    let message = wrong_address::text(&text, self.format.name());
+                    // Its first line: how much more was read, the network decides.
+                    let line = text.trim_start().split(['\n', '\r']).next();
+                    let message = wrong_address::text(line.unwrap_or_default(), self.format.name());
                     let error = ProviderError::new(FailureClass::BadResponse, message);
                     self.draft.fail(error);
                 }
@@ -234,9 +237,14 @@ impl Decoder {
         let body = std::mem::replace(&mut self.body, Body::Unknown(Vec::new()));
         self.body = match body {
             Body::Events(mut reader) => {
-                let room = OPENING.saturating_sub(self.opening.len());
-                self.opening.extend(bytes.iter().take(room));
+                if self.draft.progress_made() == 0 {
+                    let room = OPENING.saturating_sub(self.opening.len());
+                    self.opening.extend(&bytes[..room.min(bytes.len())]);
+                }
                 let fed = reader.feed(bytes, &mut |event| self.event(event, sink));
+                if self.draft.progress_made() > 0 {
+                    self.opening = Vec::new();
+                }
                 if fed.is_err() {
                     self.too_long();
                 }

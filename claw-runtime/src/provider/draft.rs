@@ -21,7 +21,7 @@ pub(crate) struct Draft {
     model: String,
     /// Puts the pieces together.
     pub(crate) assembler: Assembler,
-    error: Option<ProviderError>,
+    error: Option<Box<ProviderError>>,
     ended: bool,
     /// The status that the wire names of the document being read; 200 where it names none.
     pub(crate) status: u16,
@@ -90,7 +90,7 @@ impl Draft {
 
     /// Records why the answer is worth nothing from here on; the first reason counts.
     pub(crate) fn fail(&mut self, error: ProviderError) {
-        self.error.get_or_insert(error);
+        self.error.get_or_insert_with(|| Box::new(error));
     }
 
     /// Fails with the complaint that `json` holds, if it does; a whole body is searched harder than an event.
@@ -137,7 +137,7 @@ impl Draft {
     /// Returns the reply, or the error with what had been said before.
     pub(crate) fn finish(mut self, sink: &mut dyn DeltaSink) -> Result<Reply, ProviderError> {
         if let Some(error) = self.error.take() {
-            return Err(self.broken(error, sink));
+            return Err(self.broken(*error, sink));
         }
         if !self.is_whole() {
             let error = ProviderError::new(

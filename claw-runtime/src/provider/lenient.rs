@@ -38,6 +38,10 @@ where
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
             let mut items = Vec::new();
             while let Some(item) = list.next_element()? {
+                // One is what most have, and what is read here is large.
+                if items.is_empty() {
+                    items.reserve_exact(1);
+                }
                 if items.len() == MOST {
                     return Err(de::Error::invalid_length(MOST + 1, &self));
                 }
@@ -57,14 +61,46 @@ pub(crate) fn text(raw: Option<&RawValue>) -> Cow<'_, str> {
     match raw.get().as_bytes()[0] {
         // Without an escape the text stands there as it is.
         b'"' if !raw.get().contains('\\') => Cow::Borrowed(raw.get().trim_matches('"')),
-        b'"' => {
-            #[derive(Deserialize)]
-            struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-            serde_json::from_str::<Text<'_>>(raw.get()).map_or(Cow::Borrowed(""), |text| text.0)
-        }
+        b'"' => Cow::Owned(unescaped(raw.get())),
         b'0'..=b'9' => Cow::Borrowed(raw.get()),
         _ => Cow::Borrowed(""),
     }
+}
+
+/// Returns a JSON string, which is whole, without its escapes; nothing where one of them is no character.
+fn unescaped(json: &str) -> String {
+    let Some(inner) = json.strip_prefix('"').and_then(|it| it.strip_suffix('"')) else {
+        return String::new();
+    };
+    let bytes = inner.as_bytes();
+    let mut text = String::with_capacity(inner.len());
+    let mut plain = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if *byte != b'\\' {
+            at += 1;
+            continue;
+        }
+        text.push_str(&inner[plain..at]);
+        at += 2;
+        plain = at;
+        text.push(match bytes.get(at - 1) {
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            // It stands for itself, in front of what follows.
+            Some(b'"' | b'\\' | b'/') => {
+                plain = at - 1;
+                continue;
+            }
+            // Whether halves of characters make one, their own reader knows.
+            _ => return serde_json::from_str(json).unwrap_or_default(),
+        });
+    }
+    text.push_str(&inner[plain..]);
+    text
 }
 
 /// Returns what a value stands for as arguments of a call: a string's text, nothing for `null`, and all else as it is
@@ -269,12 +305,26 @@ mod tests {
             ("\"plain\"", "plain"),
             (r#""a\"b\n""#, "a\"b\n"),
             (r#""\"""#, "\""),
+            (r#""\\\/\b\f\r\t\\n""#, "\\/\u{8}\u{c}\r\t\\n"),
+            (r#""\u00e9\ud83c\udf27\"é""#, "é🌧\"é"),
+            (r#""a\"\ud83c""#, ""),
             ("12", "12"),
             ("null", ""),
             ("[1]", ""),
         ] {
             let raw: &RawValue = serde_json::from_str(json).unwrap();
             assert_eq!(text(Some(raw)), read, "{json}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_string_loses_its_escapes_as_in_any_json_reader(
+            pieces in r#"([a-zé天🌧]|\\["\\/bfnrt]|\\u(00e9|d83c|df27|D83C\\uDF27)){0,12}"#
+        ) {
+            let json = format!("\"{pieces}\"");
+            let read: String = serde_json::from_str(&json).unwrap_or_default();
+            proptest::prop_assert_eq!(unescaped(&json), read);
         }
     }
 }

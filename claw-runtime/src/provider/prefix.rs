@@ -130,7 +130,12 @@ where
     let (length, first) = (out.len(), *first);
     body.messages(open);
     body.end();
-    let bytes = std::mem::take(&mut body.buffer().out).freeze();
+    let out = std::mem::take(&mut body.buffer().out);
+    let bytes = match request.history {
+        // Held as long as the answer comes, so without the room it was written in; a later one needs room to grow.
+        Some(_) if written == 0 => Bytes::copy_from_slice(&out),
+        _ => out.freeze(),
+    };
     if let Some(history) = request.history.filter(|_| is_whole) {
         debug_assert_eq!(
             bytes,

@@ -53,12 +53,12 @@ pub use crate::schema::Property;
 /// Methods take what functions take, and keys mean what they mean there; `group` and `crate` on the block hold for all of
 /// them. The type gets a constant `TOOLS` and the trait [`Tools`].
 pub use claw_macros::tools;
-pub use context::{CallInfo, Outputs, Progress, StateMap, ToolContext, Workspace};
+pub use context::{CallInfo, OutputRead, Services, StateMap, ToolContext, Workspace};
 pub use entry::{
     Method, Need, Origin, Prepared, Reconcile, Reconciled, Reject, Shim, ToolDef, ToolEntry, Tools,
 };
 pub use output::{ToolError, ToolOutput};
-pub use spawn::{Spawn, SpawnError, Spawned, Spawner};
+pub use spawn::{Spawn, SpawnError, Spawned};
 pub use spec::{Approve, Effect, Spec};
 
 use crate::schema::report::{LISTED, clip_to};

@@ -139,16 +139,19 @@ impl Body<'_> {
         self.out.value(value);
     }
 
-    fn begin_message(&mut self, role: &str) {
+    fn begin_message(&mut self, role: Role) {
         self.out.next_message();
-        self.raw("{\"role\":\"");
-        self.raw(role);
-        self.raw("\",\"content\":");
+        self.raw(match role {
+            Role::System => r#"{"role":"system","content":"#,
+            Role::User => r#"{"role":"user","content":"#,
+            Role::Assistant => r#"{"role":"assistant","content":"#,
+            Role::Tool => r#"{"role":"tool","content":"#,
+        });
     }
 
     fn system(&mut self, text: &str) {
         if self.peer.capabilities.system_role {
-            self.begin_message("system");
+            self.begin_message(Role::System);
             self.string(text);
             self.raw("}");
         } else {
@@ -159,7 +162,7 @@ impl Body<'_> {
 
     fn user(&mut self, content: &[ContentBlock]) {
         let fold = std::mem::take(&mut self.fold);
-        self.begin_message("user");
+        self.begin_message(Role::User);
         self.content(&fold, content);
         self.raw("}");
     }
@@ -215,7 +218,7 @@ impl Body<'_> {
         if replay == Replay::InText && !reasoning.is_empty() {
             text = format!("<think>\n{}\n</think>\n\n{text}", reasoning.trim()).into();
         }
-        self.begin_message("assistant");
+        self.begin_message(Role::Assistant);
         if text.is_empty() {
             self.raw("null");
         } else {
@@ -289,7 +292,7 @@ impl Body<'_> {
             let ContentBlock::ToolResult(result) = block else {
                 continue;
             };
-            self.begin_message("tool");
+            self.begin_message(Role::Tool);
             let text = with_mark(result, result_text(result, self.peer.capabilities.vision));
             self.string(&text);
             self.raw(",\"tool_call_id\":");

@@ -566,17 +566,19 @@ fn is_made_up(content: &[ContentBlock]) -> bool {
 
 /// Keeps what a user can say; calls and results in their name are not.
 fn said_by_user(content: &[ContentBlock]) -> Vec<ContentBlock> {
-    let said: Vec<_> = content
-        .iter()
-        .filter(|block| match block {
-            ContentBlock::Text { text } => !text.trim().is_empty(),
-            block => matches!(
-                block,
-                ContentBlock::Image(_) | ContentBlock::Resource { .. }
-            ),
-        })
-        .cloned()
-        .collect();
+    let mut said = Vec::with_capacity(content.len());
+    said.extend(
+        content
+            .iter()
+            .filter(|block| match block {
+                ContentBlock::Text { text } => !text.trim().is_empty(),
+                block => matches!(
+                    block,
+                    ContentBlock::Image(_) | ContentBlock::Resource { .. }
+                ),
+            })
+            .cloned(),
+    );
     if said.is_empty() {
         return vec![ContentBlock::text(NOTHING_SAID)];
     }

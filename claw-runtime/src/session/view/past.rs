@@ -62,8 +62,11 @@ impl Default for Past {
             at: 0,
             other: Other::default(),
         };
+        // Most views see one more, and a list that grows makes room for four.
+        let mut steps = Vec::with_capacity(2);
+        steps.push(root);
         Self {
-            steps: vec![root],
+            steps,
             current: 0,
             moments: vec![(0, 0)],
         }
