@@ -81,33 +81,31 @@ impl Decimal {
         (text.parse::<i128>().is_ok() || text.parse::<u128>().is_ok()).then_some(text)
     }
 
-    /// Tells whether the number is a whole multiple of `step`, which is above zero.
+    /// Tells whether the number is a whole multiple of `step`, which is above zero. A step of more than 37 digits, without
+    /// the zeros at its end, asks nothing.
     pub(super) fn is_multiple_of(&self, step: &Self) -> bool {
         if self.is_zero() {
             return true;
         }
-        let base = self.scale.min(step.scale);
-        let (Some(zeros), Some(step)) = (
-            usize::try_from(self.scale - base)
-                .ok()
-                .filter(|zeros| *zeros <= 4_096),
-            step.at(base),
-        ) else {
+        // The digits of neither end with a zero, so a step of a higher place has no multiple in this one.
+        let Ok(zeros) = u64::try_from(self.scale.saturating_sub(step.scale)) else {
             return false;
         };
+        let Some(step) = step
+            .digits
+            .parse()
+            .ok()
+            .filter(|step: &u128| *step < u128::MAX / 10)
+        else {
+            return true;
+        };
+        // Each zero is a two and a five; more than the step has bits change nothing.
+        let zeros = zeros.min(u64::from(u128::BITS)) as usize;
         let digits = self.digits.bytes().map(|digit| u128::from(digit - b'0'));
         digits
             .chain(std::iter::repeat_n(0, zeros))
             .fold(0, |rest, digit| (rest * 10 + digit) % step)
             == 0
-    }
-
-    /// Returns the digits as a count of `10^base`, when they leave room for one digit more.
-    fn at(&self, base: i64) -> Option<u128> {
-        let zeros = u32::try_from(self.scale - base).ok()?;
-        let count: u128 = self.digits.parse().ok()?;
-        let count = count.checked_mul(10_u128.checked_pow(zeros)?)?;
-        (count < u128::MAX / 10).then_some(count)
     }
 
     fn magnitude(&self, other: &Self) -> Ordering {
@@ -272,6 +270,17 @@ mod tests {
             ("1e308", "0.123456789", false),
             ("0", "7", true),
             ("-9", "3", true),
+            ("1e5000", "1", true),
+            ("1e5000", "1024", true),
+            ("3e5000", "7", false),
+            ("21e5000", "7e-5000", true),
+            ("1e99999999999999999999", "0.5", true),
+            ("1", "1e5000", false),
+            ("15", "10", false),
+            ("15", "1.5e1", true),
+            ("1e40", "1267650600228229401496703205376", false),
+            ("1e100", "1267650600228229401496703205376", true),
+            ("1", "0.12345678901234567890123456789012345678901", true),
         ] {
             let (number, step) = (Decimal::new(number), Decimal::new(step));
             assert_eq!(

@@ -93,6 +93,10 @@ async fn any_weights_write_the_form() {
     short.messages = &result;
     let reply = local.complete(short, None).await.expect("a reply");
     assert!(text_of(&reply.content).starts_with("{\"answer\": \""));
+    // So there is where nothing may be called, whoever spoke last.
+    (short.messages, short.form) = (&messages, Some(constrained::ANSWER));
+    let reply = local.complete(short, None).await.expect("a reply");
+    assert!(text_of(&reply.content).starts_with("{\"answer\": \""));
     let window = local.about("tiny").await.expect("a model").window;
     assert_eq!(
         (window, local.capabilities("tiny").window),

@@ -164,6 +164,18 @@ fn write(held: &mut Held, text: &str) -> Result<Step, ConstraintError> {
 }
 
 #[test]
+fn where_nothing_may_be_called_an_answer_is_written() {
+    let forms = forms();
+    let hold = || forms.hold(constrained::ANSWER).expect("a form");
+    assert_eq!(write(&mut hold(), r#"{"answer": "a"}"#), Ok(Step::Complete));
+    let mut held = hold();
+    assert_eq!(write(&mut held, "{\""), Ok(Step::More));
+    let mut logits = vec![0.0; 260];
+    held.mask(&mut logits).expect("some token");
+    assert_eq!(logits[usize::from(b'n')], f32::NEG_INFINITY);
+}
+
+#[test]
 fn a_reply_is_written_in_one_way_and_ends() {
     let tools = tools(&[(
         "add",

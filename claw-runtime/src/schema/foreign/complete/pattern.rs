@@ -10,11 +10,17 @@ use crate::schema::room::{Attempt, Room};
 const BACKTRACKS: usize = 100_000;
 /// How many of them count as one.
 const BACKTRACKS_A_STEP: usize = 400;
+/// Bytes of a text that are a step.
+const LETTERS: usize = 256;
+/// Bytes that are a step where a look around may read to the end from anywhere.
+const LETTERS_AGAIN: usize = 8_192;
 
 /// A compiled pattern. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     regex: Regex,
+    /// Whether something in it may be repeated without end.
+    is_endless: bool,
     pub(super) source: String,
 }
 
@@ -55,6 +61,7 @@ impl Pattern {
         };
         Ok(Self {
             regex,
+            is_endless: source.contains(['*', '+']) || source.contains(",}"),
             source: source.to_owned(),
         })
     }
@@ -67,11 +74,17 @@ impl Pattern {
         }
     }
 
-    /// Returns the steps that a search is, beside those for the length of the text.
-    pub(super) fn steps(&self) -> usize {
+    /// Returns the steps that a search of a text is.
+    pub(super) fn steps(&self, text: &str) -> usize {
+        let once = text.len() / LETTERS;
         match self.regex {
-            Regex::Linear(_) => 1,
-            Regex::Backtracking(_) => BACKTRACKS / BACKTRACKS_A_STEP,
+            Regex::Linear(_) => 1 + once,
+            // What a look around reads is no way back, so nothing else counts it.
+            Regex::Backtracking(_) if self.is_endless => {
+                let again = text.len().saturating_mul(text.len()) / LETTERS_AGAIN;
+                BACKTRACKS / BACKTRACKS_A_STEP + again.max(once)
+            }
+            Regex::Backtracking(_) => BACKTRACKS / BACKTRACKS_A_STEP + once,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Work is bounded. A schema of a few lines may ask the same question in exponentially many ways, or recur until the stack
 //! is gone: each schema object that is looked at is a step, and steps and stack are counted.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 
@@ -20,8 +21,10 @@ mod parts;
 const STEPS: usize = 100_000;
 /// The same for each value that is checked.
 const STEPS_A_VALUE: usize = 1_000;
-/// Bytes of a text that are a step.
+/// Bytes of a text or number that are a step.
 const LETTERS: usize = 256;
+/// How often the texts of a value may be read besides.
+const READINGS: usize = 16;
 /// Stack that a check may take, in bytes: a quarter of a worker thread's.
 const STACK: usize = 512 * 1024;
 /// Most faults that are looked at: many more than a report lists.
@@ -35,6 +38,7 @@ pub(super) struct Spent;
 /// Lists what is wrong with a value.
 pub(super) fn faults(program: &Program, value: &Json<'_>) -> Result<Vec<Fault>, Spent> {
     let steps = STEPS_A_VALUE.saturating_mul(value.weight());
+    let steps = steps.saturating_add(READINGS.saturating_mul(letters(value)));
     let mut run = Run {
         program,
         left: STEPS.saturating_add(steps),
@@ -147,7 +151,7 @@ impl<'c> Run<'c> {
         seen: Option<&mut Seen<'v>>,
         out: &mut Out,
     ) -> Result<bool, Spent> {
-        self.spend(extent(value))?;
+        self.spend(extent(rule, value))?;
         match (rule, value) {
             (Rule::Ref(id), _) => self.check(*id, value, at, seen, out),
             (Rule::Dynamic(id, name), _) => {
@@ -361,7 +365,7 @@ impl<'c> Run<'c> {
     }
 
     fn finds(&mut self, pattern: &Pattern, text: &str) -> Result<bool, Spent> {
-        self.spend(pattern.steps())?;
+        self.spend(pattern.steps(text))?;
         pattern.is_match(text).ok_or(Spent)
     }
 
@@ -387,13 +391,34 @@ impl Rule {
     }
 }
 
-/// Returns the steps that a rule is, beside the one of its schema object: it may look at each part of the value.
-fn extent(value: &Json<'_>) -> usize {
-    match value {
-        Json::String(text) => text.len() / LETTERS,
-        Json::Array(items) => items.len(),
-        Json::Object(members) => members.len(),
+/// Returns the steps that a rule is, beside the one of its schema object: it may look at each part of the value, but only some
+/// read a text or a number.
+fn extent(rule: &Rule, value: &Json<'_>) -> usize {
+    match (rule, value) {
+        (Rule::Members(members), Json::String(_) | Json::Number(_)) => {
+            members.len().saturating_mul(letters(value))
+        }
+        (Rule::Length(..), Json::String(_)) => letters(value),
+        (Rule::Type(_) | Rule::Least(..) | Rule::Most(..) | Rule::Step(_), Json::Number(_)) => {
+            letters(value)
+        }
+        (_, Json::Array(items)) => items.len(),
+        (_, Json::Object(members)) => members.len(),
         _ => 0,
+    }
+}
+
+/// Returns the steps that it is to read the texts and numbers of a value.
+fn letters(value: &Json<'_>) -> usize {
+    match value {
+        Json::String(text) | Json::Number(text) => text.len() / LETTERS,
+        Json::Array(items) => items.iter().map(letters).sum(),
+        Json::Object(members) => {
+            let of =
+                |(name, value): &(Cow<'_, str>, Json<'_>)| name.len() / LETTERS + letters(value);
+            members.iter().map(of).sum()
+        }
+        Json::Null | Json::Bool(_) => 0,
     }
 }
 
@@ -424,6 +449,43 @@ mod tests {
 
     use super::*;
     use crate::schema::foreign::Complete;
+
+    #[test]
+    fn only_what_reads_a_text_or_number_is_charged_for_its_length() {
+        let judged = |schema, value| {
+            let complete = Complete::new(&schema, &BTreeMap::new()).unwrap().unwrap();
+            let faults = complete.faults(&value, false);
+            faults.into_iter().map(|fault| fault.text).next()
+        };
+        let spent = Some("too much to check; send less".to_owned());
+        let text = |letters: usize| Json::from_value(&json!("a".repeat(letters)));
+        let again = |schema| json!({"$defs": {"a": schema}, "allOf": vec![json!({"$ref": "#/$defs/a"}); 500]});
+        // Five hundred references to a text of a million letters look at none of them.
+        let plain = again(json!({"anyOf": [{"type": "string"}]}));
+        assert_eq!(judged(plain, text(1_000_000)), None);
+        assert_eq!(
+            judged(json!({"minLength": 1, "pattern": "a$"}), text(27_000_000)),
+            None
+        );
+        assert_eq!(
+            judged(again(json!({"minLength": 1})), text(1_000_000)),
+            spent
+        );
+        let number = Json::Number("1".repeat(1_000_000).into());
+        assert_eq!(
+            judged(json!({"type": "integer", "minimum": 1}), number.clone()),
+            None
+        );
+        assert_eq!(judged(again(json!({"minimum": 1})), number), spent);
+        // A look around that reads to the end from everywhere is as much as the square of the text.
+        let far = json!({"pattern": "(?=[^b]*c)x"});
+        assert_eq!(
+            judged(far.clone(), text(1_000)),
+            Some("expected string matching `(?=[^b]*c)x`".to_owned())
+        );
+        assert_eq!(judged(far, text(1_000_000)), spent);
+        assert_eq!(judged(json!({"pattern": "^(?!b)"}), text(1_000_000)), None);
+    }
 
     #[test]
     fn what_is_told_of_branches_is_bounded_too() {

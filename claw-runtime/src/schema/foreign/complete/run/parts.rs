@@ -43,7 +43,7 @@ impl<'c> Run<'c> {
             Rule::Unique => {
                 let mut texts = HashSet::new();
                 for item in items {
-                    self.spend(item.weight())?;
+                    self.spend(item.weight() + super::letters(item))?;
                     let mut text = String::new();
                     item.write_canonical(&mut text);
                     if !texts.insert(text) {
