@@ -176,13 +176,7 @@ fn state_is_injected_and_missing_state_is_an_error() {
     );
     let run = |state: StateMap| {
         let ctx = ToolContext::new(CallInfo {
-            session_id: String::new(),
-            call_id: String::new(),
-            cancel: tokio_util::sync::CancellationToken::new(),
-            deadline: None,
-            workspace: None,
             state: Arc::new(state),
-            progress: None,
             ..Default::default()
         });
         match (entries[0].shim)(Some(&ctx), r#"{"m":1}"#) {

@@ -1,6 +1,9 @@
 //! Patterns: a bad one is a fault where it stands, and so is one that only Rust reads.
 
-use regex_syntax::ast::{self, AssertionKind, Ast, ClassSet, ClassSetItem, GroupKind};
+use regex_syntax::ast::{
+    self, AssertionKind, Ast, ClassSet, ClassSetItem, ClassUnicode, ClassUnicodeKind, GroupKind,
+    HexLiteralKind, Literal, LiteralKind, SpecialLiteralKind,
+};
 use regex_syntax::hir::translate::Translator;
 
 /// Checks a pattern.
@@ -66,6 +69,8 @@ impl ast::Visitor for Portable<'_> {
                 ClassSet::Item(ClassSetItem::Ascii(_)) => Some("a class such as `[[:alpha:]]`"),
                 ClassSet::Item(_) => None,
             },
+            Ast::Literal(literal) => letter(literal),
+            Ast::ClassUnicode(class) => property(class),
             _ => None,
         };
         if self.0.is_none() {
@@ -75,13 +80,34 @@ impl ast::Visitor for Portable<'_> {
     }
 
     fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Self::Err> {
-        if let ClassSetItem::Ascii(_) = item
-            && self.0.is_none()
-        {
-            *self.0 = Some("a class such as `[[:alpha:]]`");
+        let own = match item {
+            ClassSetItem::Ascii(_) => Some("a class such as `[[:alpha:]]`"),
+            ClassSetItem::Bracketed(_) => Some("a class within a class"),
+            ClassSetItem::Literal(literal) => letter(literal),
+            ClassSetItem::Range(range) => letter(&range.start).or(letter(&range.end)),
+            ClassSetItem::Unicode(class) => property(class),
+            _ => None,
+        };
+        if self.0.is_none() {
+            *self.0 = own;
         }
         Ok(())
     }
+}
+
+fn letter(literal: &Literal) -> Option<&'static str> {
+    match literal.kind {
+        LiteralKind::Special(SpecialLiteralKind::Bell) => Some("`\\a`"),
+        LiteralKind::HexBrace(HexLiteralKind::X) => Some("`\\x{…}`"),
+        LiteralKind::HexFixed(HexLiteralKind::UnicodeLong)
+        | LiteralKind::HexBrace(HexLiteralKind::UnicodeLong) => Some("`\\U…`"),
+        _ => None,
+    }
+}
+
+fn property(class: &ClassUnicode) -> Option<&'static str> {
+    let short = matches!(class.kind, ClassUnicodeKind::OneLetter(_));
+    short.then_some("a property without braces")
 }
 
 #[cfg(test)]
@@ -96,6 +122,7 @@ mod tests {
             "a|b",
             r"^(?:x|y)+\b",
             "(?<year>[0-9]+)",
+            r"^[\t\x20\u00e9\u{1F600}\p{L}\W-]$",
         ] {
             assert_eq!(check(pattern), Ok(()), "{pattern}");
         }
@@ -115,6 +142,11 @@ mod tests {
             (r"\Aa", "an anchor other than"),
             ("[[:alpha:]]", "a class such as"),
             (r"\p{Nope}", "this is no pattern"),
+            (r"\a", "`\\a` means nothing"),
+            (r"[\x{41}]", "`\\x{…}` means nothing"),
+            (r"[A-\U00000061]", "`\\U…` means nothing"),
+            (r"\pL", "a property without braces"),
+            ("[a[b]]", "a class within a class"),
         ] {
             let fault = check(pattern).unwrap_err();
             assert!(fault.starts_with(why), "{pattern}: {fault}");

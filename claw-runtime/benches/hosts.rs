@@ -126,10 +126,9 @@ async fn floor(store: &PostgresStore, database: &server::Database, times: u64) {
 }
 
 async fn timed_append(store: &PostgresStore, lease: &Lease, after: u64) -> Duration {
-    let events = [said()];
     let append = Append {
         after,
-        events: &events,
+        events: [said()].into(),
         barrier: Barrier::Durable,
         taken: &[],
     };

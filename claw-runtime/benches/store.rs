@@ -84,7 +84,7 @@ impl<'a> Writer<'a> {
     async fn write(&mut self, events: &[Event], barrier: Barrier) {
         let append = Append {
             after: self.after,
-            events,
+            events: events.into(),
             barrier,
             taken: &[],
         };

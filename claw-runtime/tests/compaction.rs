@@ -274,7 +274,7 @@ async fn an_interrupted_turn_can_be_taken_back() {
     let lease = store.open("s").await.unwrap();
     let append = claw_runtime::session::Append {
         after,
-        events: &again,
+        events: again.into(),
         barrier: claw_runtime::session::Barrier::Durable,
         taken: &[],
     };

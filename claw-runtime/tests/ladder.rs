@@ -217,17 +217,55 @@ async fn several_calls_in_one_held_reply_run_in_their_order() {
     }
 }
 
-#[tokio::test]
-async fn the_wrap_up_is_free() {
-    let model = scripted([says(CALL), says("It was 2.")]);
-    let limits = claw_runtime::limits::Limits {
+fn one_round(builder: AgentBuilder) -> AgentBuilder {
+    builder.limits(claw_runtime::limits::Limits {
         rounds: 1,
         ..Default::default()
-    };
-    let builder = agent(&model).constrain(Constrain::Always).limits(limits);
-    let (outcome, _, requests) = turn(&model, builder).await;
-    assert_eq!(forms(&requests), [true, false]);
+    })
+}
+
+#[tokio::test]
+async fn the_wrap_up_is_held_to_an_answer() {
+    // What is no answer is read as ever, and a call in it is ignored.
+    for (reply, text) in [
+        (ANSWER, "It is 2."),
+        (r#"{"answer": "It is"#, "It is"),
+        ("It was 2.", "It was 2."),
+    ] {
+        let model = scripted([says(CALL), says(reply)]);
+        let builder = one_round(agent(&model).constrain(Constrain::Always));
+        let (outcome, seen, requests) = turn(&model, builder).await;
+        assert_eq!(forms(&requests), [true, true]);
+        assert_eq!(seen.constrained(), [true, true]);
+        let form: Value = serde_json::from_str(requests[1].form.as_deref().unwrap()).unwrap();
+        assert_eq!(
+            form["properties"],
+            json!({"answer": {"type": "string"}}),
+            "{form}"
+        );
+        assert_eq!(requests[0].system, requests[1].system);
+        assert_eq!(outcome.text, text, "{reply}");
+        assert_eq!(seen.learnt(), 0, "{reply}");
+    }
+    // Who is held only after failures has not failed here.
+    let model = scripted([
+        says(format!("<tool_call>{CALL}</tool_call>")),
+        says("It was 2."),
+    ]);
+    let (outcome, _, requests) = turn(&model, one_round(agent(&model))).await;
+    assert_eq!(forms(&requests), [false, false]);
     assert_eq!(outcome.text, "It was 2.");
+}
+
+#[tokio::test]
+async fn a_wrap_up_whose_form_is_refused_is_asked_without_one() {
+    let refused = || refuses(FailureClass::BadRequest, "no response_format");
+    let model = scripted([says(CALL), refused(), says("It was 2.")]);
+    let builder = one_round(agent(&model).constrain(Constrain::Always));
+    let (outcome, seen, requests) = turn(&model, builder).await;
+    assert_eq!(forms(&requests), [true, true, false]);
+    assert_eq!(outcome.text, "It was 2.");
+    assert_eq!(seen.learnt(), 1);
 }
 
 #[tokio::test]
@@ -496,8 +534,18 @@ async fn a_turn_resumes_on_its_rung() {
         ],
     ];
     for script in scripts {
-        resumes(script, tools()).await;
+        resumes(script, |agent| agent).await;
     }
+    // A wrap-up whose form is refused is asked once more.
+    let script = vec![
+        says(CALL),
+        refuses(FailureClass::BadRequest, "no response_format"),
+        says("It was 2."),
+    ];
+    resumes(script, |agent| {
+        one_round(agent.constrain(Constrain::Always))
+    })
+    .await;
     // The rung with the form is asked twice, then without it, and counts once.
     let script = vec![
         says(BROKEN),
@@ -508,12 +556,12 @@ async fn a_turn_resumes_on_its_rung() {
         says(BROKEN),
         says("I could not."),
     ];
-    resumes(script, tools_with_a_tree()).await;
+    resumes(script, |agent| agent.tools(tools_with_a_tree())).await;
 }
 
-async fn resumes(script: Vec<Answer>, tools: Toolset) {
+async fn resumes(script: Vec<Answer>, set: impl Fn(AgentBuilder) -> AgentBuilder) {
     let model = scripted(script.clone());
-    let builder = agent(&model).tools(tools.clone());
+    let builder = set(agent(&model));
     let (outcome, Seen(events), whole) = turn(&model, builder).await;
     let asks = |event: &Event| matches!(event, Event::ModelRequest { .. });
     let ends: Vec<_> = (1..=events.len())
@@ -525,14 +573,14 @@ async fn resumes(script: Vec<Answer>, tools: Toolset) {
         let lease = store.open("s").await.unwrap();
         let append = Append {
             after: 0,
-            events: &events[..end],
+            events: events[..end].into(),
             barrier: Barrier::Buffered,
             taken: &[],
         };
         store.append(&lease, append).await.unwrap();
         store.close(lease).await.unwrap();
         let rest = scripted(script[nth..].to_vec());
-        let builder = agent(&rest).tools(tools.clone());
+        let builder = set(agent(&rest));
         let agent = builder.store(store).build().unwrap();
         let mut session = agent.session("s").await.unwrap();
         let resumed = session.resume(&mut ()).await.unwrap().unwrap();

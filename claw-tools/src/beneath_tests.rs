@@ -40,13 +40,7 @@ fn tree() -> Tree {
 
 fn context(tree: &Tree) -> ToolContext {
     ToolContext::new(CallInfo {
-        session_id: String::new(),
-        call_id: String::new(),
-        cancel: Default::default(),
-        deadline: None,
         workspace: Some(tree.workspace.clone()),
-        state: Arc::default(),
-        progress: None,
         ..Default::default()
     })
 }

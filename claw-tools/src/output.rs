@@ -117,22 +117,35 @@ fn index(n: u64) -> usize {
 mod tests {
     use std::sync::Arc;
 
+    use claw::tool::{CallInfo, OutputRead, Services};
+    use futures_util::future::BoxFuture;
+
     use super::*;
 
     fn context() -> ToolContext {
         let long = format!("first\n{}\nlast line", "漢".repeat(12_000));
-        let kept: Vec<(&str, Vec<u8>)> = vec![
+        let kept: Vec<(&'static str, Vec<u8>)> = vec![
             ("aa", b"one\ntwo\nthree\n".to_vec()),
             ("bb", vec![0xff, 0x00, 0x80]),
             ("cc", long.into_bytes()),
             ("dd", "x\n".repeat(9_000).into_bytes()),
             ("ee", Vec::new()),
         ];
-        ToolContext::detached().with_outputs(Arc::new(move |digest| {
-            let found = kept.iter().find(|(name, _)| *name == digest);
+        ToolContext::new(CallInfo {
+            services: Some(Arc::new(Kept(kept))),
+            ..CallInfo::default()
+        })
+    }
+
+    /// What a session keeps, by its digest.
+    struct Kept(Vec<(&'static str, Vec<u8>)>);
+
+    impl Services for Kept {
+        fn output<'a>(&'a self, _call: &'a CallInfo, digest: &'a str) -> BoxFuture<'a, OutputRead> {
+            let found = self.0.iter().find(|(name, _)| *name == digest);
             let bytes = found.map(|(_, bytes)| Arc::from(bytes.as_slice()));
             Box::pin(async move { Ok(bytes) })
-        }))
+        }
     }
 
     async fn read(

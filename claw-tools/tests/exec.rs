@@ -190,15 +190,10 @@ async fn output_still_in_the_pipe_when_the_command_ends_is_read() {
 async fn the_calls_own_deadline_leaves_time_to_answer() {
     let (dir, _) = workspace(&[]);
     let call = claw_runtime::tool::CallInfo {
-        session_id: String::new(),
-        call_id: String::new(),
-        cancel: Default::default(),
         deadline: Some(Instant::now() + Duration::from_secs(4)),
         workspace: Some(std::sync::Arc::new(
             claw_runtime::tool::Workspace::open(dir.path()).unwrap(),
         )),
-        state: Default::default(),
-        progress: None,
         ..Default::default()
     };
     let err = exec(&ToolContext::new(call), "sleep 300", 300, None)

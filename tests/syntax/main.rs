@@ -9,8 +9,8 @@ use claw::message::{ToolCall, text_of};
 use claw::registry::{RegistryError, Toolset};
 use claw::schema::{Coerce, Unknown, validate};
 use claw::tool::{
-    Approve, CallInfo, Prepared, Reconciled, StateMap, Tool, ToolContext, ToolEntry, ToolOutput,
-    tools,
+    Approve, CallInfo, Prepared, Reconciled, Services, StateMap, Tool, ToolContext, ToolEntry,
+    ToolOutput, tools,
 };
 use claw::{ToolInput, tool};
 use serde_json::{Value, json};
@@ -345,14 +345,15 @@ async fn methods_are_tools_of_their_type() {
 }
 
 fn context(state: StateMap, progress: impl Fn(&str) + Send + Sync + 'static) -> ToolContext {
+    struct Told<F>(F);
+    impl<F: Fn(&str) + Send + Sync> Services for Told<F> {
+        fn progress(&self, _call: &CallInfo, line: &str) {
+            (self.0)(line);
+        }
+    }
     ToolContext::new(CallInfo {
-        session_id: String::new(),
-        call_id: String::new(),
-        cancel: tokio_util::sync::CancellationToken::new(),
-        deadline: None,
-        workspace: None,
         state: Arc::new(state),
-        progress: Some(Arc::new(progress)),
+        services: Some(Arc::new(Told(progress))),
         ..Default::default()
     })
 }

@@ -70,7 +70,7 @@ fn bench_claw(
                         let lease = store.open("s").await.expect("memory does not fail");
                         let append = Append {
                             after: 0,
-                            events: &past,
+                            events: past.as_slice().into(),
                             barrier: Barrier::Buffered,
                             taken: &[],
                         };

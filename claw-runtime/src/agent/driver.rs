@@ -1,6 +1,6 @@
 //! The driver: performs what the turn machine commands, and tells it what came of it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,17 +11,16 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::{Clock, millis};
 use super::inbox::Given;
-use super::keep::{append_kept, keep, outcome, outputs};
-use super::live::{Lines, Shown, Unseen, Watch};
+use super::keep::{append_kept, keep, outcome};
+use super::live::{Line, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
 use super::pending::{Side, answer, pending_or};
 use super::prompt::{form, prompt};
-use super::spawn::Caller;
+use super::services::TurnServices;
 use super::{Agent, ApprovalRequest, Inner, Observer, inbox};
-use crate::budget::{Budget, Purse};
 use crate::dialect::{Dialect, Offer};
-use crate::dispatch::{self, Ended, Job};
+use crate::dispatch::{self, Ended, Finished, Job};
 use crate::event::{Answer, Event, Status, TurnOutcome};
 use crate::fallback;
 use crate::message::{ContentBlock, text_of};
@@ -30,7 +29,7 @@ use crate::provider::{
     ToolChoice,
 };
 use crate::session::{Append, Barrier, Lease, StoreError};
-use crate::tool::{CallInfo, Progress, ToolContext, ValidArguments};
+use crate::tool::{CallInfo, ToolContext, ValidArguments};
 use crate::turn::{Command, Input, Millis, Step, Turn};
 
 /// How long a turn looks at nothing but itself after it was woken for an empty inbox.
@@ -90,12 +89,6 @@ pub(super) async fn drive(drive: Drive<'_>, observer: &mut dyn Observer) -> (Tur
     }
 }
 
-/// A call under way.
-struct Running {
-    stop: CancellationToken,
-    slice: Arc<Purse>,
-}
-
 /// What is under way.
 struct Work<'r> {
     agent: &'r Arc<Inner>,
@@ -115,13 +108,12 @@ struct Work<'r> {
     /// Whether the running request is held to the form, so that only an answer of that form streams.
     held: bool,
     calls: Side<'r, Ended>,
-    /// What may be stopped, and what each has spent, by the call.
-    running: BTreeMap<String, Running>,
-    /// What the calls may spend together.
-    purse: Arc<Purse>,
+    /// What may be stopped: each running call, and what stops it.
+    running: Vec<(String, CancellationToken)>,
+    /// What is done for them; made with the first call, for an answer without calls needs none, and of those many are open.
+    services: Option<Arc<TurnServices>>,
     /// The question that is open, by its call.
     ask: Option<(String, BoxFuture<'r, Input>)>,
-    progress: Lines,
     ready: VecDeque<Given>,
     /// Told when the inbox may hold something; `None` when that cannot be told any more.
     posted: Option<BoxFuture<'r, Result<(), StoreError>>>,
@@ -154,13 +146,9 @@ impl<'r> Work<'r> {
             live: false,
             held: false,
             calls: Side::default(),
-            running: BTreeMap::new(),
-            purse: Arc::new(match &agent.nest.purse {
-                Some(purse) => purse.slice(Budget::default()),
-                None => Purse::default(),
-            }),
+            running: Vec::new(),
+            services: None,
             ask: None,
-            progress: Lines::default(),
             ready: VecDeque::new(),
             posted: Some(agent.store.posted(lease)),
             seen: None,
@@ -185,7 +173,7 @@ impl<'r> Work<'r> {
             }
             let append = Append {
                 after: *head,
-                events: &step.append,
+                events: step.append.clone(),
                 barrier: step.barrier.unwrap_or(Barrier::Buffered),
                 taken: &std::mem::take(&mut taken),
             };
@@ -263,14 +251,13 @@ impl<'r> Work<'r> {
                 timeout,
             } => {
                 if self.calls.is_empty() {
-                    self.purse.refill(turn.left());
+                    self.services().purse.refill(turn.left());
                 }
                 self.run(call, &tool, arguments, timeout);
             }
             Command::Stop { call } => {
-                if let Some(running) = self.running.get(&call) {
-                    running.stop.cancel();
-                }
+                let running = self.running.iter().filter(|(id, _)| *id == call);
+                running.for_each(|(_, stop)| stop.cancel());
             }
             Command::Reconcile {
                 call,
@@ -372,7 +359,7 @@ impl<'r> Work<'r> {
             Some(summary) => (summary.system.into(), vec![summary.message.clone()].into()),
             None => prompt(agent, model, turn, target.protocol, constrained),
         };
-        let form = constrained.then(|| form(agent, model, turn));
+        let form = constrained.then(|| form(agent, model, turn, tool_choice));
         let request = Request {
             model: &model.name,
             system: &system,
@@ -422,67 +409,52 @@ impl<'r> Work<'r> {
         arguments: ValidArguments,
         timeout: Duration,
     ) -> Option<Job> {
-        let Some(tool) = self.agent.tools.get(name) else {
+        let Some(tool) = self.agent.tools.get(name).cloned() else {
             // The machine looked it up in this very toolset.
             tracing::error!(tool = name, "a call to run names no tool");
             return None;
         };
         let stop = self.token.child_token();
-        let lines = self.progress.sender();
-        let id = call.clone();
-        let secrets = self.agent.secrets.clone();
-        let progress: Progress = Arc::new(move |line: &str| {
-            // A full queue drops the line: progress only informs.
-            let _ = lines.try_send((id.clone(), secrets.mask(line).into_owned()));
-        });
-        let slice = Arc::new(self.purse.slice(Budget::default()));
-        let running = Running {
-            stop: stop.clone(),
-            slice: slice.clone(),
-        };
-        self.running.insert(call.clone(), running);
-        let caller = Caller {
-            agent: Agent {
-                inner: self.agent.clone(),
-            },
-            session: self.lease.session.clone(),
-            call: call.clone(),
-            tool: tool.name().to_owned(),
-            stop: stop.clone(),
-            purse: slice,
-            progress: progress.clone(),
-        };
+        self.running.push((call.clone(), stop.clone()));
+        let services = self.services().clone();
         let ctx = ToolContext::new(CallInfo {
-            session_id: self.lease.session.clone(),
+            session_id: services.session.clone(),
             call_id: call.clone(),
+            tool: Some(tool.clone()),
             cancel: stop.clone(),
             deadline: std::time::Instant::now().checked_add(timeout),
             workspace: self.agent.workspace.clone(),
             state: self.agent.state.clone(),
-            progress: Some(progress),
-            spawner: Some(Arc::new(caller)),
+            services: Some(services),
         });
         Some(Job {
             call,
-            tool: tool.clone(),
-            ctx: ctx.with_outputs(outputs(self.agent, self.lease)),
-            arguments,
-            timeout,
-            stop,
             output_chars: tool
                 .spec()
                 .max_output
                 .unwrap_or(self.agent.limits.output_chars),
+            tool,
+            ctx,
+            arguments,
+            timeout,
+            stop,
             abandoned: self.agent.abandoned.clone(),
             secrets: self.agent.secrets.clone(),
         })
     }
 
+    fn services(&mut self) -> &Arc<TurnServices> {
+        self.services.get_or_insert_with(|| {
+            let agent = Agent {
+                inner: self.agent.clone(),
+            };
+            Arc::new(TurnServices::new(agent, &self.lease.session))
+        })
+    }
+
     /// Lets the calls that were stopped clean up; dispatch gives them their grace. What they say comes too late to count.
     async fn clean_up(&mut self) {
-        self.running
-            .values()
-            .for_each(|running| running.stop.cancel());
+        self.running.iter().for_each(|(_, stop)| stop.cancel());
         while self.calls.next().await.is_some() {}
     }
 
@@ -508,7 +480,7 @@ impl<'r> Work<'r> {
                     return Input::Lost { message }.into();
                 }
                 posted = pending_or(&mut self.posted) => self.read_inbox(posted).await,
-                (call, line) = self.progress.next() => self.watch.observer().progress(&call, &line),
+                (call, line) = next_line(&self.services) => self.watch.observer().progress(&call, &line),
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
                     return match self.ended(ended) {
                         Ok(input) => input,
@@ -535,13 +507,14 @@ impl<'r> Work<'r> {
 
     /// Returns what the turn is told of a call that ended; where the whole of its output is to be kept, what does that first.
     fn ended(&mut self, ended: Ended) -> Result<Input, BoxFuture<'r, Input>> {
+        let (Ended::Finished(Finished { call, .. }) | Ended::NotDone { call }) = &ended;
+        self.running.retain(|(id, _)| id != call);
+        let services = self.services.as_ref();
+        let spent = services.and_then(|services| services.spent(call));
         let finished = match ended {
             Ended::Finished(finished) => finished,
             Ended::NotDone { call } => return Ok(Input::NotDone { call }),
         };
-        let running = self.running.remove(&finished.call);
-        let spent = running.map(|running| running.slice.spent());
-        let spent = spent.filter(|spent| !spent.is_nothing());
         let (outcome, whole) = outcome(finished, spent);
         match whole {
             None => Ok(outcome),
@@ -589,5 +562,13 @@ impl<'r> Work<'r> {
             .chain(&mut reply.cut_calls)
             .for_each(|call| offer.lift(call));
         reply
+    }
+}
+
+/// Waits for the next progress line of a running call.
+async fn next_line(services: &Option<Arc<TurnServices>>) -> Line {
+    match services {
+        Some(services) => services.lines.next().await,
+        None => std::future::pending().await,
     }
 }

@@ -1,14 +1,11 @@
 //! What a session keeps beside its events: texts under their digests, before an event names them.
 
-use std::sync::Arc;
-
 use super::{Agent, AgentError, Inner};
 use crate::budget::Spent;
 use crate::dispatch::Finished;
 use crate::event::Event;
 use crate::message::ContentBlock;
 use crate::session::{Append, Lease, StoreError, View};
-use crate::tool::{Outputs, ToolError};
 use crate::turn::Input;
 
 /// The tool that reads what is kept, where an agent has it.
@@ -44,7 +41,7 @@ pub(super) async fn append_kept(
     let refers = |event: &Event| matches!(event, Event::Compacted { .. });
     if append.events.iter().any(refers) {
         // Boxed, as it is seldom there.
-        Box::pin(keep_elided(agent, lease, view, append.events)).await?;
+        Box::pin(keep_elided(agent, lease, view, &append.events)).await?;
     }
     agent.store.append(lease, append).await
 }
@@ -108,18 +105,4 @@ pub(super) async fn keep(agent: &Inner, lease: &Lease, mut outcome: Input, whole
         Err(error) => tracing::warn!(%error, call, "the whole output of a call was not kept"),
     }
     outcome
-}
-
-/// Lets a call read what its own session keeps.
-pub(super) fn outputs(agent: &Inner, lease: &Lease) -> Outputs {
-    let (store, session) = (agent.store.clone(), lease.session.clone());
-    Arc::new(move |digest| {
-        let (store, session) = (store.clone(), session.clone());
-        Box::pin(async move {
-            store.blob(&session, &digest).await.map_err(|error| {
-                tracing::warn!(%error, session, "an output could not be read");
-                ToolError::new("the session's store could not be read; try again later")
-            })
-        })
-    })
 }

@@ -1,9 +1,12 @@
 //! What an observer sees of a reply while it comes, and of calls while they run.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
-use tokio::sync::mpsc;
+use futures_util::future::poll_fn;
+use futures_util::task::AtomicWaker;
 
 use super::Observer;
 use crate::dialect::Offer;
@@ -133,26 +136,37 @@ pub(super) type Line = (String, String);
 /// How many progress lines may wait; more are dropped, for they only inform.
 const MOST_LINES: usize = 64;
 
-/// The progress lines of running calls. The queue is there from the first call on: an answer without calls needs none, and
-/// of those many are open at once.
+/// The progress lines of running calls.
 #[derive(Default)]
-pub(super) struct Lines(Option<(mpsc::Sender<Line>, mpsc::Receiver<Line>)>);
+pub(super) struct Lines {
+    waiting: Mutex<VecDeque<Line>>,
+    reader: AtomicWaker,
+}
 
 impl Lines {
-    /// Returns where a call puts its lines.
-    pub(super) fn sender(&mut self) -> mpsc::Sender<Line> {
-        let queue = self.0.get_or_insert_with(|| mpsc::channel(MOST_LINES));
-        queue.0.clone()
+    pub(super) fn push(&self, call: String, text: String) {
+        let mut waiting = self.waiting();
+        if waiting.len() < MOST_LINES {
+            waiting.push_back((call, text));
+        }
+        drop(waiting);
+        self.reader.wake();
     }
 
-    /// Waits for the next line, for ever when there is none.
-    pub(super) async fn next(&mut self) -> Line {
-        // With a sender of our own a queue never ends.
-        if let Some((_, lines)) = &mut self.0
-            && let Some(line) = lines.recv().await
-        {
-            return line;
-        }
-        std::future::pending().await
+    /// Waits for the next line. One task reads.
+    pub(super) async fn next(&self) -> Line {
+        poll_fn(|cx| {
+            // Before the look, so that a line that comes meanwhile is not missed.
+            self.reader.register(cx.waker());
+            match self.waiting().pop_front() {
+                Some(line) => Poll::Ready(line),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Line>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

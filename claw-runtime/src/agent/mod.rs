@@ -10,6 +10,7 @@ mod meter;
 mod pending;
 mod prompt;
 mod recover;
+mod services;
 mod session;
 mod setup;
 mod spawn;
@@ -85,8 +86,8 @@ struct Inner {
     abandoned: Arc<Abandoned>,
     /// Estimated tokens of what stands before the conversation, natively and under the prompt protocol.
     prompt_tokens: Arc<OnceLock<[u64; 2]>>,
-    /// The form that replies are held to under the prompt protocol.
-    form: Arc<OnceLock<String>>,
+    /// What replies are held to under the prompt protocol.
+    forms: Arc<prompt::Forms>,
 }
 
 /// What may be spent, and what things cost.
@@ -554,7 +555,7 @@ impl AgentBuilder {
                 secrets: self.secrets,
                 abandoned: Arc::default(),
                 prompt_tokens: Arc::default(),
-                form: Arc::default(),
+                forms: Arc::default(),
             }),
         };
         agent.check_calls()?;

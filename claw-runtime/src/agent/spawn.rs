@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
+use super::services::TurnServices;
 use super::{Agent, AgentError, Approval, ApprovalRequest, Inner, Observer, Session};
 use crate::budget::{Purse, Spent};
 use crate::event::{Answer, Event, TurnOutcome};
 use crate::message::Message;
 use crate::session::journal;
-use crate::tool::{Progress, Spawn, SpawnError, Spawned, Spawner};
+use crate::tool::{CallInfo, Services, Spawn, SpawnError, Spawned};
 
 /// What the names of sub-agents' sessions begin with.
 const PREFIX: &str = "sub-";
@@ -28,25 +28,14 @@ pub(super) struct Nest {
 }
 
 /// Starts the sub-agents of one call.
-pub(super) struct Caller {
-    pub(super) agent: Agent,
-    pub(super) session: String,
-    pub(super) call: String,
-    /// The tool that is called: at the last depth it is not there any more.
-    pub(super) tool: String,
-    pub(super) stop: CancellationToken,
+pub(super) struct Caller<'c> {
+    pub(super) services: &'c TurnServices,
+    pub(super) call: &'c CallInfo,
     pub(super) purse: Arc<Purse>,
-    pub(super) progress: Progress,
 }
 
-impl Spawner for Caller {
-    fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Spawned, SpawnError>> {
-        Box::pin(self.run(spawn))
-    }
-}
-
-impl Caller {
-    async fn run(&self, spawn: Spawn) -> Result<Spawned, SpawnError> {
+impl Caller<'_> {
+    pub(super) async fn run(&self, spawn: Spawn) -> Result<Spawned, SpawnError> {
         let purse = Arc::new(self.purse.slice(spawn.budget));
         let agent = self.agent(&spawn, purse.clone())?;
         let id = self.id(&spawn.key);
@@ -58,8 +47,8 @@ impl Caller {
         purse.settle(Spent::default(), before.unwrap_or_default());
         if session.events() == 0 {
             let begin = Event::Spawned {
-                parent: self.session.clone(),
-                call: self.call.clone(),
+                parent: self.call.session_id.to_string(),
+                call: self.call.call_id.clone(),
                 depth: agent.inner.nest.depth,
             };
             session.begin_with(begin).await.map_err(failed)?;
@@ -89,8 +78,12 @@ impl Caller {
 
     /// Returns the name of the sub-agent's session: the same whenever this call runs.
     fn id(&self, key: &str) -> String {
-        let mut digest =
-            crate::digest::of(format!("{}\n{}\n{key}", self.session, self.call).as_bytes());
+        let CallInfo {
+            session_id,
+            call_id,
+            ..
+        } = self.call;
+        let mut digest = crate::digest::of(format!("{session_id}\n{call_id}\n{key}").as_bytes());
         digest.truncate(DIGITS);
         format!("{PREFIX}{digest}")
     }
@@ -116,7 +109,8 @@ impl Caller {
     async fn drive(&self, session: &mut Session, task: &str) -> Result<TurnOutcome, AgentError> {
         let canceller = session.canceller();
         let mut told = Told {
-            progress: self.progress.clone(),
+            services: self.services,
+            call: self.call,
         };
         let turn = async {
             match session.resume(&mut told).await? {
@@ -127,7 +121,7 @@ impl Caller {
         tokio::pin!(turn);
         tokio::select! {
             outcome = &mut turn => outcome,
-            () = self.stop.cancelled() => {
+            () = self.call.cancel.cancelled() => {
                 canceller.cancel();
                 turn.await
             }
@@ -135,7 +129,7 @@ impl Caller {
     }
 
     fn agent(&self, spawn: &Spawn, purse: Arc<Purse>) -> Result<Agent, SpawnError> {
-        let caller = &self.agent.inner;
+        let caller = &self.services.agent.inner;
         let depth = caller.nest.depth + 1;
         let most = caller.limits.depth;
         if depth > most {
@@ -154,9 +148,11 @@ impl Caller {
                 Inner::clone(&named.inner)
             }
         };
+        let called = self.call.tool.as_ref().map_or("", |tool| tool.name());
         inner.tools = inner
             .tools
-            .filtered(|tool| depth < most || tool.name() != self.tool);
+            // At the last depth the tool that starts them is not there any more.
+            .filtered(|tool| depth < most || tool.name() != called);
         if let Some(names) = &spawn.tools {
             if let Some(name) = names.iter().find(|name| inner.tools.get(name).is_none()) {
                 return Err(SpawnError::UnknownTool {
@@ -178,14 +174,14 @@ impl Caller {
         inner.limits.depth = most;
         // Its tools are others.
         inner.prompt_tokens = Arc::default();
-        inner.form = Arc::default();
+        inner.forms = Arc::default();
         inner.store = caller.store.clone();
         inner.secrets = caller.secrets.clone();
         inner.spending.shared = caller.spending.shared.clone();
         inner.abandoned = caller.abandoned.clone();
         inner.approval = Arc::new(Relayed {
             approval: caller.approval.clone(),
-            session: self.session.clone(),
+            session: self.call.session_id.to_string(),
         });
         inner.nest = Nest {
             depth,
@@ -220,11 +216,12 @@ impl Approval for Relayed {
 }
 
 /// Shows what a sub-agent does as progress of the call that started it.
-struct Told {
-    progress: Progress,
+struct Told<'c> {
+    services: &'c TurnServices,
+    call: &'c CallInfo,
 }
 
-impl Observer for Told {
+impl Observer for Told<'_> {
     fn is_live(&self) -> bool {
         false
     }
@@ -233,7 +230,8 @@ impl Observer for Told {
         if let Event::Assistant { content, .. } = event {
             let calls = Message::assistant(content.clone());
             for call in calls.calls() {
-                (self.progress)(&format!("calls `{}`", call.name));
+                let line = format!("calls `{}`", call.name);
+                self.services.progress(self.call, &line);
             }
         }
     }

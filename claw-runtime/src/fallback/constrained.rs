@@ -15,6 +15,9 @@ use crate::registry::Toolset;
 use crate::schema::json::Json;
 use crate::schema::reader;
 
+/// The form of a reply that may not call, as JSON text: what is left of the [schema] of any tools then.
+pub const ANSWER: &str = r#"{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}"#;
+
 /// The ends of a number that the tool itself does not bound: a weak model that begins one does not find its end, and one
 /// of hundreds of digits is none to a reader of JSON. All integers up to here are exact in any reader.
 const LARGEST_NUMBER: i64 = 999_999_999_999_999;
@@ -274,6 +277,14 @@ pub(in crate::fallback) mod tests {
             branches[2]["properties"],
             json!({"answer": {"type": "string"}})
         );
+    }
+
+    #[test]
+    fn who_may_not_call_is_held_to_the_last_branch() {
+        let whole = schema(&some_tools(), &BTreeSet::new());
+        let whole: Value = serde_json::from_str(&whole).expect("JSON");
+        let answer: Value = serde_json::from_str(ANSWER).expect("JSON");
+        assert_eq!(answer, whole["oneOf"][2]);
     }
 
     #[test]

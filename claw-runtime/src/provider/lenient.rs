@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 /// The most items that a list of one document may hold.
 pub(crate) const MOST: usize = 4096;
 
-/// Reads a list; anything else is none. A list of millions of empty objects is small on the wire and gigabytes in memory, so a long one
-/// is no answer.
+/// Reads a list; `null` is none, and what else is none a [loose](super::loose) reader tells. A list of millions of empty objects
+/// is small on the wire and gigabytes in memory, so a long one is no answer.
 pub(crate) fn few<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -27,32 +27,12 @@ where
             write!(f, "a list of at most {MOST} or null")
         }
 
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        fn visit_none<E>(self) -> Result<Self::Value, E> {
             Ok(None)
         }
 
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Self::Value, A::Error> {
-            IgnoredAny.visit_map(object).map(|_| None)
+        fn visit_some<D: Deserializer<'de>>(self, list: D) -> Result<Self::Value, D::Error> {
+            list.deserialize_seq(self)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
@@ -70,7 +50,7 @@ where
             Ok(Some(items))
         }
     }
-    deserializer.deserialize_any(Few(PhantomData))
+    deserializer.deserialize_option(Few(PhantomData))
 }
 
 /// Returns a string's text, a number's digits, and nothing for everything else.
@@ -150,6 +130,30 @@ pub(crate) fn number(raw: Option<&RawValue>) -> Option<u64> {
 /// Returns the value, unless it nests too deep to be one.
 pub(crate) fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
+}
+
+/// Returns the parts of what should be a list: one thing in its place is a list of one.
+pub(crate) fn parts(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(parts) => parts,
+        Value::Null => &[],
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// Returns the text of a part, which may be nothing but that.
+pub(crate) fn text_of(part: &Value) -> &str {
+    part.as_str().or(part["text"].as_str()).unwrap_or("")
+}
+
+/// Returns the documents of a body that is one list of them; `None` where there is none.
+pub(crate) fn documents(json: &str) -> Option<Vec<&RawValue>> {
+    #[derive(Deserialize)]
+    struct List<'a>(#[serde(borrow, deserialize_with = "few")] Option<Vec<&'a RawValue>>);
+    let List(documents) = serde_json::from_str(json).ok()?;
+    let mut documents = documents?;
+    documents.retain(|raw| raw.get().starts_with('{'));
+    (!documents.is_empty()).then_some(documents)
 }
 
 /// The longest document read into a tree, in bytes.

@@ -1,5 +1,6 @@
-//! Documents that are not what their format says: a name that stands twice counts once, the last; what should be an object
-//! and is none is an empty one.
+//! Documents that are not what their format says: a name that stands twice counts once, the last; one thing in the place of a
+//! list is a list of one; a text in the place of an object is what that says, where it says something; and what else should be
+//! an object and is none is an empty one.
 //!
 //! A document that is right is read as it stands, without any of this.
 
@@ -14,15 +15,22 @@ use serde_json::value::RawValue;
 
 use super::lenient::{MOST, few};
 
+/// Where an object says something: the members that a text, or a list, in its place is read as.
+const SAYS: [&str; 3] = ["content", "parts", "text"];
+
 /// Reads a document, strictly or else loosely; `None` when it is no JSON object, or larger than an answer gets.
 pub(crate) fn read<'t, T: Deserialize<'t>>(json: &'t str) -> Option<T> {
-    let strict = serde_json::from_str(json);
-    strict.ok().or_else(|| {
-        let raw: &RawValue = serde_json::from_str(json).ok()?;
-        // A text may tell what went wrong, so the whole is not read as nothing.
-        let is_object = raw.get().starts_with('{');
-        is_object.then(|| T::deserialize(Loose(raw)).ok())?
-    })
+    // A text may tell what went wrong, and a list is several or none, so the whole is not read as nothing.
+    let is_object = json.trim_start().starts_with('{');
+    let strict = || serde_json::from_str(json).ok();
+    is_object.then(|| {
+        strict().or_else(|| T::deserialize(Loose(serde_json::from_str(json).ok()?)).ok())
+    })?
+}
+
+/// Reads a part of a document, strictly or else loosely.
+pub(crate) fn part<'t, T: Deserialize<'t>>(raw: &'t RawValue) -> Option<T> {
+    read(raw.get()).or_else(|| T::deserialize(Loose(raw)).ok())
 }
 
 /// A value that is read loosely. What a format keeps as it came is not looked into.
@@ -58,13 +66,21 @@ impl<'de> Deserializer<'de> for Loose<'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0.get().as_bytes()[0] {
             b'{' => visitor.visit_map(MapDeserializer::new(self.members()?.into_iter())),
-            b'[' => {
-                let Items(items) = serde_json::from_str(self.0.get())?;
-                let items = items.unwrap_or_default().into_iter().map(Loose);
-                visitor.visit_seq(SeqDeserializer::new(items))
-            }
+            b'[' => self.deserialize_seq(visitor),
             _ => self.0.deserialize_any(visitor),
         }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let items = match self.0.get() {
+            list if list.starts_with('[') => {
+                let Items(items) = serde_json::from_str(list)?;
+                items.unwrap_or_default()
+            }
+            one if one.starts_with(['{', '"']) && one != "\"\"" => vec![self.0],
+            _ => return visitor.visit_none(),
+        };
+        visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Loose)))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -82,11 +98,19 @@ impl<'de> Deserializer<'de> for Loose<'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let members = MapDeserializer::new(self.members()?.into_iter());
-        visitor.visit_map(members)
+        let members = match self.0.get().as_bytes()[0] {
+            b'"' | b'[' => {
+                let says = SAYS.into_iter().find(|name| fields.contains(name));
+                says.map(|name| (name.to_owned(), self))
+                    .into_iter()
+                    .collect()
+            }
+            _ => self.members()?,
+        };
+        visitor.visit_map(MapDeserializer::new(members.into_iter()))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -103,7 +127,7 @@ impl<'de> Deserializer<'de> for Loose<'de> {
 
     forward_to_deserialize_any! {
         i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
-        seq tuple tuple_struct map enum identifier
+        tuple tuple_struct map enum identifier
     }
 }
 
@@ -209,11 +233,13 @@ mod tests {
             assert_eq!(ns(&json), ("a".to_owned(), None, vec![]), "{json}");
             let items = format!(r#"{{"name":"a","list":[{other}]}}"#);
             assert_eq!(ns(&items).0, "a", "{items}");
-            if !other.starts_with('[') {
+            if !other.starts_with(['[', '{', '"']) {
                 let list = format!(r#"{{"name":"a","list":{other}}}"#);
                 assert_eq!(ns(&list), ("a".to_owned(), None, vec![]), "{list}");
             }
         }
+        assert_eq!(ns(r#"{"list":""}"#).2, vec![]);
+        assert_eq!(ns(r#"{"list":{"n":1}}"#).2, vec![Some(1)]);
         let done = |json| read::<Outer<'_>>(json).and_then(|outer| outer.done);
         assert_eq!(done(r#"{"done":"true"}"#), Some(true));
         assert_eq!(done(r#"{"done":"no"}"#), Some(false));
@@ -221,6 +247,40 @@ mod tests {
             .unwrap()
             .count;
         assert_eq!(count, Count(Some(3)));
+    }
+
+    #[test]
+    fn a_text_in_the_place_of_an_object_is_what_that_says() {
+        #[derive(Default, Deserialize)]
+        struct Said<'a> {
+            #[serde(borrow, default)]
+            role: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            content: Option<&'a RawValue>,
+        }
+        #[derive(Deserialize)]
+        struct Answer<'a> {
+            #[serde(borrow, default)]
+            said: Option<Said<'a>>,
+        }
+        for json in [
+            r#""Hi""#,
+            r#"{"content":"Hi"}"#,
+            r#"{"content":"Ho","content":"Hi"}"#,
+        ] {
+            let json = format!(r#"{{"said":{json},"x":1,"x":2}}"#);
+            let said = read::<Answer<'_>>(&json).and_then(|answer| answer.said);
+            let said = said.unwrap_or_default();
+            assert_eq!(
+                (text(said.content), said.role.is_none()),
+                ("Hi".into(), true),
+                "{json}"
+            );
+        }
+        let raw: &RawValue = serde_json::from_str(r#"[{"text":"Hi"}]"#).unwrap();
+        let said: Said<'_> = part(raw).unwrap();
+        assert_eq!(said.content.unwrap().get(), raw.get());
+        assert!(read::<Said<'_>>(raw.get()).is_none() && read::<Said<'_>>("\"Hi\"").is_none());
     }
 
     #[test]

@@ -9,12 +9,14 @@ use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
-/// Largest compiled pattern, in bytes.
-const SIZE: usize = 1 << 20;
+use super::ecma::{Words, translated};
+use super::room::{Attempt, Room};
 
 /// What compiles patterns.
 #[derive(Clone, Copy, Debug)]
-pub struct Engine(fn(&str) -> Option<Arc<dyn Matcher>>);
+pub struct Engine(Compile);
+
+type Compile = fn(&str, &mut Room) -> Result<Arc<dyn Matcher>, String>;
 
 /// A compiled pattern.
 pub(super) trait Matcher: Debug + Send + Sync {
@@ -25,26 +27,60 @@ pub(super) trait Matcher: Debug + Send + Sync {
     fn source(&self) -> &str;
 }
 
+/// A pattern that is searched in time linear in the text.
+#[derive(Debug)]
+struct Linear {
+    regex: Regex,
+    source: String,
+}
+
 impl Engine {
     /// Regular expressions in linear time, without look-around and back references.
-    pub const REGEX: Self = Self(|source| {
-        let regex = RegexBuilder::new(source).size_limit(SIZE).build();
-        regex.ok().map(|regex| Arc::new(regex) as Arc<dyn Matcher>)
+    pub const REGEX: Self = Self(|source, room| {
+        Ok(Arc::new(Linear {
+            regex: linear(source, room)?,
+            source: source.to_owned(),
+        }))
     });
 
-    /// Compiles a pattern; `None` when it is none that the engine has.
-    pub(super) fn compile(self, source: &str) -> Option<Arc<dyn Matcher>> {
-        self.0(source)
+    /// Compiles a pattern, where there is room for it.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is wrong when it is none that the engine has, or too large.
+    pub(super) fn compile(self, source: &str, room: &mut Room) -> Result<Arc<dyn Matcher>, String> {
+        self.0(source, room)
     }
 }
 
-impl Matcher for Regex {
+/// Compiles a pattern that is searched in time linear in the text.
+pub(super) fn linear(source: &str, room: &mut Room) -> Result<Regex, String> {
+    let translated = translated(source, Words::Ascii)?;
+    room.place(source, 1, |size| {
+        let regex = RegexBuilder::new(&translated)
+            .size_limit(size)
+            .dfa_size_limit(size)
+            .build();
+        regex.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => Attempt::TooLarge,
+            error => Attempt::Unread(said(&error.to_string())),
+        })
+    })
+}
+
+/// Returns what an engine says is wrong, without the pattern it quotes: that is a translated one.
+pub(super) fn said(error: &str) -> String {
+    let last = error.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+impl Matcher for Linear {
     fn is_match(&self, text: &str) -> bool {
-        Regex::is_match(self, text)
+        self.regex.is_match(text)
     }
 
     fn source(&self) -> &str {
-        self.as_str()
+        &self.source
     }
 }
 
@@ -86,7 +122,12 @@ impl Pattern {
         let compiled = (self.compiled)();
         compiled
             .pattern
-            .get_or_init(|| compiled.engine.compile(self.text))
+            .get_or_init(|| {
+                compiled
+                    .engine
+                    .compile(self.text, &mut Room::default())
+                    .ok()
+            })
             .as_ref()
             .is_none_or(|pattern| pattern.is_match(text))
     }
@@ -100,5 +141,37 @@ impl Pattern {
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Coerce, Schema, Unknown, validate};
+
+    #[test]
+    fn a_declared_pattern_means_what_ecma_says() {
+        static WORDS: Compiled = Compiled::new();
+        let words = Pattern {
+            text: r"^\w+\s\D$",
+            compiled: || &WORDS,
+        };
+        for (text, fits) in [
+            ("a_1\u{feff}é", true),
+            ("é 1", false),
+            ("a é", true),
+            ("a ১", true),
+            ("a 1", false),
+            ("a é\n", false),
+        ] {
+            assert_eq!(words.is_match(text), fits, "{text:?}");
+        }
+        let schema = serde_json::json!({"properties": {"v": {"pattern": words.text}}});
+        let read = Schema::parse(&schema);
+        let said = |text: &str| {
+            let json = serde_json::json!({"v": text}).to_string();
+            validate(&read, &json, Coerce::Safe, Unknown::Refuse).is_ok()
+        };
+        assert!(said("a é") && !said("é 1"));
     }
 }

@@ -61,7 +61,12 @@ struct Session {
 
 /// Events are made records when somebody asks: a turn in memory need not pay for bytes and hashes.
 enum Entry {
-    Event { time_ms: u64, event: Event },
+    /// The event that stands at this place of those that were appended together.
+    Event {
+        time_ms: u64,
+        together: Arc<[Event]>,
+        at: usize,
+    },
     Record(Record),
 }
 
@@ -173,15 +178,16 @@ impl Inner {
                 expected: append.after,
             });
         }
-        for event in append.events {
+        for (at, event) in append.events.iter().enumerate() {
             session.phase = session.phase.after(event);
             session.entries.push(Entry::Event {
                 time_ms: now,
-                event: event.clone(),
+                together: append.events.clone(),
+                at,
             });
         }
         if session.title.is_none() {
-            session.title = title(append.events);
+            session.title = title(&*append.events);
         }
         for id in append.taken {
             session.inbox.remove(id);
@@ -195,7 +201,11 @@ impl Inner {
         let mut records = Vec::new();
         for (entry, seq) in self.find(session)?.entries.iter().zip(1..) {
             let record = match entry {
-                Entry::Event { time_ms, event } => Record::new(&before, seq, *time_ms, event)?,
+                Entry::Event {
+                    time_ms,
+                    together,
+                    at,
+                } => Record::new(&before, seq, *time_ms, &together[*at])?,
                 Entry::Record(record) => record.clone(),
             };
             before = record.hash;

@@ -123,12 +123,12 @@ pub struct Lease {
 }
 
 /// What one append writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Append<'a> {
     /// The seq of the last event the writer knows of; 0 for a new session.
     pub after: u64,
-    /// The events.
-    pub events: &'a [Event],
+    /// The events, shared with whoever folds them.
+    pub events: Arc<[Event]>,
     /// How firmly.
     pub barrier: Barrier,
     /// Ids of inbox entries that these events take in: they leave the inbox in the same transaction.

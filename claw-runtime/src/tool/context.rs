@@ -9,23 +9,24 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::ToolError;
-use super::spawn::{Spawn, SpawnError, Spawned, Spawner};
+use super::spawn::{Spawn, SpawnError, Spawned};
+use super::{Tool, ToolError};
 
 /// What a running call can ask about itself and its session. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolContext {
     call: Arc<CallInfo>,
-    outputs: Option<Outputs>,
 }
 
-/// What the driver hands to one call.
+/// What is known of one call, and who runs it.
 #[derive(Default)]
 pub struct CallInfo {
     /// The session.
-    pub session_id: String,
+    pub session_id: Arc<str>,
     /// The call.
     pub call_id: String,
+    /// The tool that is called.
+    pub tool: Option<Arc<Tool>>,
     /// Cancelled when the turn is.
     pub cancel: CancellationToken,
     /// When the call is given up.
@@ -34,33 +35,39 @@ pub struct CallInfo {
     pub workspace: Option<Arc<Workspace>>,
     /// The agent's state.
     pub state: Arc<StateMap>,
-    /// Takes progress lines.
-    pub progress: Option<Progress>,
-    /// Starts sub-agents.
-    pub spawner: Option<Arc<dyn Spawner>>,
+    /// What is done for it by the turn it belongs to; nothing without one.
+    pub services: Option<Arc<dyn Services>>,
 }
 
-/// Reads what a session keeps under a digest.
-pub type Outputs =
-    Arc<dyn Fn(String) -> BoxFuture<'static, Result<Option<Arc<[u8]>>, ToolError>> + Send + Sync>;
+/// What a turn does for the calls it runs.
+pub trait Services: Send + Sync {
+    /// Shows one line of progress.
+    fn progress(&self, _call: &CallInfo, _line: &str) {}
 
-/// Takes one line of progress of a running call.
-pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+    /// Reads what the session keeps under `digest`; see [`ToolContext::output`].
+    fn output<'a>(&'a self, _call: &'a CallInfo, _digest: &'a str) -> BoxFuture<'a, OutputRead> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Runs a sub-agent to its end, or picks up the one this call began before a crash.
+    fn spawn<'a>(
+        &'a self,
+        _call: &'a CallInfo,
+        _spawn: Spawn,
+    ) -> BoxFuture<'a, Result<Spawned, SpawnError>> {
+        Box::pin(async { Err(SpawnError::NoAgent) })
+    }
+}
+
+/// The bytes of an output, where the session keeps it.
+pub type OutputRead = Result<Option<Arc<[u8]>>, ToolError>;
 
 impl ToolContext {
     /// Returns the context of one call.
     pub fn new(call: CallInfo) -> Self {
         Self {
             call: Arc::new(call),
-            outputs: None,
         }
-    }
-
-    /// Lets the call read outputs that its session keeps whole.
-    #[must_use]
-    pub fn with_outputs(mut self, outputs: Outputs) -> Self {
-        self.outputs = Some(outputs);
-        self
     }
 
     /// Returns the bytes that the session keeps under `digest`: the whole of an output that had to be cut, or that was put
@@ -69,9 +76,9 @@ impl ToolContext {
     /// # Errors
     ///
     /// Fails when the session store does.
-    pub async fn output(&self, digest: &str) -> Result<Option<Arc<[u8]>>, ToolError> {
-        match &self.outputs {
-            Some(outputs) => outputs(digest.to_owned()).await,
+    pub async fn output(&self, digest: &str) -> OutputRead {
+        match &self.call.services {
+            Some(services) => services.output(&self.call, digest).await,
             None => Ok(None),
         }
     }
@@ -108,8 +115,8 @@ impl ToolContext {
 
     /// Tells observers how far the call is.
     pub fn progress(&self, line: &str) {
-        if let Some(progress) = &self.call.progress {
-            progress(line);
+        if let Some(services) = &self.call.services {
+            services.progress(&self.call, line);
         }
     }
 
@@ -122,8 +129,8 @@ impl ToolContext {
     ///
     /// Fails when no sub-agent can be started: outside an agent, too deep, or with a name that nobody knows.
     pub async fn spawn(&self, spawn: Spawn) -> Result<Spawned, SpawnError> {
-        match &self.call.spawner {
-            Some(spawner) => spawner.spawn(spawn).await,
+        match &self.call.services {
+            Some(services) => services.spawn(&self.call, spawn).await,
             None => Err(SpawnError::NoAgent),
         }
     }

@@ -53,12 +53,12 @@ pub use crate::schema::Property;
 /// Methods take what functions take, and keys mean what they mean there; `group` and `crate` on the block hold for all of
 /// them. The type gets a constant `TOOLS` and the trait [`Tools`].
 pub use claw_macros::tools;
-pub use context::{CallInfo, Outputs, Progress, StateMap, ToolContext, Workspace};
+pub use context::{CallInfo, OutputRead, Services, StateMap, ToolContext, Workspace};
 pub use entry::{
     Method, Need, Origin, Prepared, Reconcile, Reconciled, Reject, Shim, ToolDef, ToolEntry, Tools,
 };
 pub use output::{ToolError, ToolOutput};
-pub use spawn::{Spawn, SpawnError, Spawned, Spawner};
+pub use spawn::{Spawn, SpawnError, Spawned};
 pub use spec::{Approve, Effect, Spec};
 
 use crate::schema::report::{LISTED, clip_to};
@@ -164,6 +164,25 @@ impl Tool {
             joined: OnceLock::new(),
             read: OnceLock::new(),
             output: OnceLock::new(),
+        }
+    }
+
+    /// Returns a tool that a model can be told of and that does not run, with the schema of its arguments as it stands in a
+    /// text: a value keeps neither the order of members nor large numbers.
+    pub(crate) fn described(spec: Spec, schema: String) -> Self {
+        let value = serde_json::from_str(&schema).unwrap_or_default();
+        let run: Handler = Arc::new(|_, _| {
+            Box::pin(async { Err(ToolError::new("a description of a tool does not run")) })
+        });
+        let tool = Self::dynamic(spec, value, run);
+        let has_secrets = tool.schema().has_secrets();
+        Self {
+            joined: OnceLock::from(Joined {
+                json: schema.into(),
+                has_fast_path: false,
+                has_secrets,
+            }),
+            ..tool
         }
     }
 

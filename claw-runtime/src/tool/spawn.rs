@@ -1,7 +1,5 @@
 //! Starting sub-agents from a tool.
 
-use futures_util::future::BoxFuture;
-
 use crate::budget::{Budget, Spent};
 use crate::event::EndReason;
 
@@ -89,10 +87,4 @@ fn listed(what: &str, names: &[String]) -> String {
         [] => format!("there are no {what}"),
         names => format!("{what}: `{}`", names.join("`, `")),
     }
-}
-
-/// Starts sub-agents for a running call.
-pub trait Spawner: Send + Sync {
-    /// Runs a sub-agent to its end, or picks up the one this call began before a crash.
-    fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Spawned, SpawnError>>;
 }

@@ -22,22 +22,37 @@ pub(crate) enum Fault {
 #[derive(Debug)]
 pub(crate) struct TransportError {
     fault: Fault,
+    is_unsent: bool,
     cause: Box<dyn Error + Send + Sync>,
 }
 
 impl TransportError {
     pub(super) fn new(fault: Fault, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let cause = cause.into();
-        Self { fault, cause }
+        Self {
+            fault,
+            is_unsent: false,
+            cause,
+        }
     }
 
     /// Returns the failure of an exchange.
     pub(super) fn exchange(error: hyper::Error) -> Self {
-        let fault = match error.is_parse() {
-            true => Fault::NoHttp,
-            false => Fault::Exchange,
-        };
-        Self::new(fault, error)
+        let (is_parse, is_unsent) = (error.is_parse(), error.is_canceled());
+        let mut error = Self::new(Fault::Exchange, error);
+        // Who speaks before it is asked does not speak HTTP; hyper's type does not tell.
+        let spoke_first =
+            |cause: &(dyn Error + 'static)| cause.to_string().contains("unexpected message");
+        if is_parse || error.causes().any(spoke_first) {
+            error.fault = Fault::NoHttp;
+        }
+        error.is_unsent = is_unsent;
+        error
+    }
+
+    /// Tells whether the request was not sent at all: the connection had ended, or the other side had said something.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.is_unsent
     }
 
     /// Returns what failed.
@@ -60,7 +75,6 @@ impl TransportError {
         self.fault == Fault::Exchange
             && self.causes().any(|cause| {
                 let hyper = cause.downcast_ref::<hyper::Error>();
-                // Canceled: it had closed before the request was on its way.
                 hyper.is_some_and(|it| {
                     it.is_incomplete_message() || it.is_canceled() || it.is_closed()
                 }) || cause.downcast_ref::<io::Error>().is_some_and(is_lost)

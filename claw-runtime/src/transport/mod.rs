@@ -96,8 +96,9 @@ impl Client {
 
     /// Sends `request` and waits for the head of the answer.
     ///
-    /// Servers close an idle connection without a word; a request that finds out is sent again, over another one. That is so
-    /// where the connection was kept and nothing at all came of the request; such a connection is gone then, so this ends.
+    /// Servers close an idle connection, without a word or with one (408); a request that finds out is sent again, over another
+    /// one. That is so where the connection was kept, and the request was not sent or nothing at all came of it; such a
+    /// connection is gone then, so this ends.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl Client {
         while let Some(mut connection) = self.idle.take() {
             match connection.send(self.message(&request, &target)).await {
                 Ok(response) => return Ok(Answer::new(response, connection, &self.idle)),
-                Err(error) if connection.was_silent() && error.is_closed() => {
+                Err(error) if error.is_unsent() || connection.was_silent() && error.is_closed() => {
                     tracing::debug!("an idle connection was closed; sent again");
                 }
                 Err(error) => return Err(error),

@@ -2,6 +2,8 @@
 //!
 //! The ladder after replies that cannot be read: asked again freely with the fault named; the last time held to the form;
 //! then the wrap-up. The first request with a form is also the probe of whether the service heeds it.
+//!
+//! Who is held from the start is held in the wrap-up too, to an answer: free, a small model copies a tool's response.
 
 use super::{Phase, Turn};
 use crate::event::{Event, Fact, ReAsk};
@@ -70,14 +72,14 @@ impl Turn {
         let Phase::Asking(asking) = &self.phase else {
             return false;
         };
-        let may_call = asking.wrap_up.is_none() && !self.setup.tools.is_empty();
-        if !may_call || self.protocol() != Protocol::Prompt {
+        if self.setup.tools.is_empty() || self.protocol() != Protocol::Prompt {
             return false;
         }
         match self.constrain() {
             Constrain::Always => true,
             Constrain::OnFailure => {
-                asking.re_asks > 0 && asking.re_asks >= self.setup.limits.re_asks
+                let again = asking.wrap_up.is_none() && asking.re_asks > 0;
+                again && asking.re_asks >= self.setup.limits.re_asks
             }
             Constrain::Never => false,
         }

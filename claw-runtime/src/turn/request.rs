@@ -381,6 +381,8 @@ impl Turn {
         if let Some(reason) = wrap_up {
             // What was refused for its form alone is said in another one.
             return match class {
+                // No simpler form is left than that of an answer.
+                _ if no_form && !shown => self.ask_without_form(),
                 FailureClass::SchemaRefused if !shown && self.learn_dialect() => {}
                 FailureClass::ToolsUnsupported if !shown && self.has_another_way() => {
                     self.learn_no_tools(class, message);

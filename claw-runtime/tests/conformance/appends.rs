@@ -94,10 +94,9 @@ pub(crate) async fn what_was_buffered_stands_before_what_is_durable(medium: &dyn
             4 => Barrier::Durable,
             _ => Barrier::Buffered,
         };
-        let written = [said(&n.to_string())];
         let one = Append {
             after: n,
-            events: &written,
+            events: [said(&n.to_string())].into(),
             barrier,
             taken: &[],
         };

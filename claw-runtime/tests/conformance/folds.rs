@@ -45,7 +45,7 @@ pub(crate) async fn any_events_come_back_and_fold_alike(medium: &dyn Medium) {
                     };
                     let append = Append {
                         after: all.len() as u64,
-                        events,
+                        events: events.as_slice().into(),
                         barrier,
                         taken: &[],
                     };
@@ -66,7 +66,7 @@ pub(crate) async fn any_events_come_back_and_fold_alike(medium: &dyn Medium) {
                 // Another host reads the same once what was buffered has ridden along.
                 let firm = Append {
                     after: all.len() as u64,
-                    events: &[Event::CancelRequested],
+                    events: [Event::CancelRequested].into(),
                     barrier: Barrier::Durable,
                     taken: &[],
                 };

@@ -23,7 +23,7 @@ async fn take(
 ) -> Result<(), StoreError> {
     let append = Append {
         after,
-        events: &[said("taken in")],
+        events: [said("taken in")].into(),
         barrier: Barrier::Durable,
         taken,
     };
@@ -118,7 +118,7 @@ pub(crate) async fn what_is_taken_leaves_with_the_append(medium: &dyn Medium) {
     // Without events too.
     let append = Append {
         after: 1,
-        events: &[],
+        events: [].into(),
         barrier: Barrier::Buffered,
         taken: &[waiting[1].id],
     };

@@ -85,7 +85,7 @@ pub(crate) async fn append(
 ) -> Result<(), StoreError> {
     let append = Append {
         after,
-        events,
+        events: events.into(),
         barrier: Barrier::Durable,
         taken: &[],
     };

@@ -172,11 +172,9 @@ impl SessionStore for Halting {
             if self.halt == Halt::Before(nth) {
                 stop();
             }
+            let kept = append.after + append.events.len() as u64;
             self.inner.append(lease, append).await?;
-            tell(&format!(
-                "kept {}",
-                append.after + append.events.len() as u64
-            ));
+            tell(&format!("kept {kept}"));
             if self.halt == Halt::After(nth) {
                 stop();
             }

@@ -42,7 +42,7 @@ async fn posts_are_heard_of_after_every_connection_was_lost() {
         assert_eq!(waiting.len(), 1);
         let taken = claw_runtime::session::Append {
             after: 0,
-            events: &[],
+            events: [].into(),
             barrier: claw_runtime::session::Barrier::Durable,
             taken: &[waiting[0].id],
         };

@@ -49,7 +49,7 @@ async fn append(
 ) -> Result<(), StoreError> {
     let append = Append {
         after,
-        events: &[said(text)],
+        events: [said(text)].into(),
         barrier: Barrier::Durable,
         taken: &[],
     };

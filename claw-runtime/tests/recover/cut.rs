@@ -391,7 +391,7 @@ async fn of_two_calls_the_answered_one_is_kept_and_the_other_decided_by_its_effe
         ];
         let append = Append {
             after: 0,
-            events: &events_before,
+            events: events_before.into(),
             barrier: Barrier::Durable,
             taken: &[],
         };

@@ -11,6 +11,7 @@ mod format;
 mod odd;
 mod reuse;
 mod schemas;
+mod shapes;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "not every server of the module is needed here")]
 mod support;

@@ -26,7 +26,7 @@ fn ends(reason: &str) -> String {
 }
 
 /// Returns an answer of known length.
-fn answer(headers: &str, body: &str) -> String {
+pub(crate) fn answer(headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
@@ -58,9 +58,13 @@ fn told(answer: Result<Reply, ProviderError>) -> String {
     }
 }
 
-/// Asks a server that answers with these bytes and then closes the connection, with a stream and without.
 async fn check(cases: Vec<(String, &str)>) {
-    let chat = FORMATS.iter().find(|format| format.name == "openai_chat");
+    check_of("openai_chat", cases).await;
+}
+
+/// Asks a server that answers with these bytes and then closes the connection, with a stream and without.
+pub(crate) async fn check_of(format: &str, cases: Vec<(String, &str)>) {
+    let chat = FORMATS.iter().find(|known| known.name == format);
     let chat = chat.expect("a format");
     for (bytes, expected) in cases {
         for streamed in [true, false] {

@@ -49,6 +49,20 @@ async fn a_connection_that_was_closed_is_replaced_without_a_word() {
     }
 }
 
+/// What a server says that waited for a request in vain (RFC 9110, 15.5.9) is the answer to none.
+#[tokio::test(start_paused = true)]
+async fn a_word_on_an_idle_connection_is_no_answer() {
+    const LATE: &[u8] =
+        b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    for format in &FORMATS {
+        for end in [Act::Close, Act::Reset] {
+            let mut ended = format.says("One");
+            ended.extend([Act::Send(LATE.to_vec()), end]);
+            twice(format, "408 while idle", vec![ended, format.says("Two")], 2).await;
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_that_has_begun_to_answer_is_not_asked_again() {
     for format in &FORMATS {

@@ -52,7 +52,7 @@ async fn append(
 ) -> Result<(), StoreError> {
     let append = Append {
         after,
-        events: &[event],
+        events: [event].into(),
         barrier,
         taken: &[],
     };

@@ -13,13 +13,9 @@ pub(crate) fn workspace(files: &[(&str, &str)]) -> (TempDir, ToolContext) {
         put(dir.path(), path, content.as_bytes());
     }
     let ctx = ToolContext::new(CallInfo {
-        session_id: "session".to_owned(),
+        session_id: "session".into(),
         call_id: "call".to_owned(),
-        cancel: Default::default(),
-        deadline: None,
         workspace: Some(Arc::new(Workspace::open(dir.path()).unwrap())),
-        state: Arc::default(),
-        progress: None,
         ..Default::default()
     });
     (dir, ctx)

@@ -6,7 +6,7 @@ use std::time::Instant;
 use claw_runtime::message::{ContentBlock, Image};
 use claw_runtime::registry::Toolset;
 use claw_runtime::tool::{
-    CallInfo, Prepared, Tool, ToolContext, ToolError, ToolOutput, ValidArguments,
+    CallInfo, Prepared, Services, Tool, ToolContext, ToolError, ToolOutput, ValidArguments,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -40,15 +40,13 @@ pub(super) async fn call(
     let cancel = CancellationToken::new();
     let timeout = setup.timeout(&tool);
     let ctx = ToolContext::new(CallInfo {
-        session_id: "tools-call".to_owned(),
+        session_id: "tools-call".into(),
         call_id: "call-1".to_owned(),
         cancel: cancel.clone(),
         deadline: Some(Instant::now() + timeout),
         workspace: Some(Arc::new(setup.workspace()?)),
         state: Arc::new(program.state),
-        progress: Some(Arc::new(|line| {
-            Screen::new(false).note(DIM, &text::line(line, 100));
-        })),
+        services: Some(Arc::new(Shown)),
         ..Default::default()
     });
     let result = tokio::select! {
@@ -133,5 +131,14 @@ fn block(block: &ContentBlock) -> String {
         }
         ContentBlock::Resource { uri, description } => format!("[{description}: {uri}]\n"),
         other => format!("{}\n", serde_json::to_string(other).unwrap_or_default()),
+    }
+}
+
+/// Shows the progress of the one call.
+struct Shown;
+
+impl Services for Shown {
+    fn progress(&self, _call: &CallInfo, line: &str) {
+        Screen::new(false).note(DIM, &text::line(line, 100));
     }
 }

@@ -181,7 +181,7 @@ impl modes::Agent for Measured {
         let lease = self.store.open(&id).await.expect("a new session");
         let append = Append {
             after: 0,
-            events: &past(messages),
+            events: past(messages).into(),
             barrier: Barrier::Buffered,
             taken: &[],
         };

@@ -109,7 +109,7 @@ impl Session {
         };
         let append = Append {
             after: self.events,
-            events: std::slice::from_ref(&event),
+            events: [event.clone()].into(),
             barrier: Barrier::Durable,
             taken: &[],
         };

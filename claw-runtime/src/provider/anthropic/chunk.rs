@@ -94,10 +94,9 @@ struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Reads a piece; what is no object has nothing in it.
+    /// Reads a piece; a text is what is said, and what else is no object has nothing in it.
     fn read(raw: Option<&'a RawValue>) -> Self {
-        raw.and_then(|raw| loose::read(raw.get()))
-            .unwrap_or_default()
+        raw.and_then(loose::part).unwrap_or_default()
     }
 }
 
@@ -172,7 +171,10 @@ impl Chunks {
         sink: &mut dyn DeltaSink,
     ) {
         self.last = index;
-        let kind = text(block.kind);
+        let kind = match text(block.kind) {
+            none if none.is_empty() && block.text.is_some() => "text".into(),
+            kind => kind,
+        };
         if kind != "text" {
             // Text that was held back, for it might have been a tag, stands before this block.
             draft.assembler.flush(sink);
@@ -216,7 +218,11 @@ impl Chunks {
     }
 
     fn grow(&mut self, index: u64, piece: &Piece<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
-        match &*text(piece.kind) {
+        let kind = match (text(piece.kind), self.open.get(&index)) {
+            (none, None | Some(Block::Text)) if none.is_empty() => "text_delta".into(),
+            (kind, _) => kind,
+        };
+        match &*kind {
             "text_delta" => draft.text(&text(piece.text), sink),
             "thinking_delta" => {
                 let more = text(piece.thinking);
@@ -233,19 +239,19 @@ impl Chunks {
             }
             "input_json_delta" => {
                 let more = written(piece.partial_json);
-                if more.is_empty() {
-                    return;
-                }
                 let is_object = piece
                     .partial_json
                     .is_some_and(|raw| raw.get().starts_with('{'));
+                if more.is_empty() || is_object && !arguments(&more).0 {
+                    return;
+                }
                 let of_call = |arguments| CallPiece {
                     index: Some(index),
                     arguments,
                     ..CallPiece::default()
                 };
                 if let Some(Block::Call { given }) = self.open.get_mut(&index)
-                    && std::mem::take(given)
+                    && std::mem::replace(given, is_object)
                 {
                     // Sent whole at the beginning, and then in pieces all the same.
                     call(of_call(Arguments::Whole("")), draft, sink);

@@ -9,7 +9,7 @@ use crate::provider::DeltaSink;
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Texts};
-use crate::provider::lenient::{count, few, text, value};
+use crate::provider::lenient::{self, count, few, text, text_of, value};
 use crate::provider::loose;
 use crate::provider::openai_chat::stop_reason;
 
@@ -144,14 +144,9 @@ fn unsaid<'s>(pieces: Pieces, before: &mut String, said: &'s str) -> &'s str {
 
 /// Returns the text of content that is a list: `[{"text":"…"}]`, from models that see.
 fn parts(content: Option<&RawValue>) -> String {
-    let list = content
-        .filter(|raw| raw.get().starts_with('['))
-        .and_then(value);
-    let mut out = String::new();
-    for part in list.iter().filter_map(|list| list.as_array()).flatten() {
-        out.push_str(part["text"].as_str().unwrap_or(""));
-    }
-    out
+    let parted = content.filter(|raw| raw.get().starts_with(['[', '{']));
+    let content = parted.and_then(value).unwrap_or_default();
+    lenient::parts(&content).iter().map(text_of).collect()
 }
 
 /// Takes the reason why the model stopped. Until then the service sends the word `null`.

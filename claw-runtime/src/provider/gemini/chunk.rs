@@ -13,7 +13,7 @@ use crate::message::{StopReason, Usage};
 use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
-use crate::provider::lenient::{count, few, number, text, value, written};
+use crate::provider::lenient::{count, documents, few, number, text, value, written};
 use crate::provider::loose;
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
@@ -130,16 +130,11 @@ impl Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
-        #[derive(Deserialize)]
-        struct List<'a>(#[serde(borrow, deserialize_with = "few")] Option<Vec<&'a RawValue>>);
-        let Ok(List(Some(documents))) = serde_json::from_str::<List<'_>>(json) else {
-            return false;
-        };
-        let objects = documents.iter().map(|raw| raw.get());
-        !documents.is_empty()
-            && objects
-                .filter(|json| !json.starts_with('['))
-                .all(|json| self.document(json, whole, draft, sink))
+        let documents = documents(json);
+        documents.is_some_and(|documents| {
+            let mut documents = documents.iter();
+            documents.all(|raw| self.document(raw.get(), whole, draft, sink))
+        })
     }
 
     fn candidate(&mut self, candidate: Candidate<'_>, draft: &mut Draft, sink: &mut dyn DeltaSink) {

@@ -240,8 +240,11 @@ impl Loaded {
 
     /// Returns what a model of this size is asked for.
     async fn wanted(&self, form: &str, said: &[Said]) -> Result<Wanted, EngineError> {
-        let last = said.last().filter(|last| last.by == Speaker::User);
         let is_small = self.engine.about().parameters <= SMALL;
+        if is_small && form == constrained::ANSWER {
+            return Ok(Wanted::Answer);
+        }
+        let last = said.last().filter(|last| last.by == Speaker::User);
         let (Some(last), true, Some(ranked)) = (last, is_small, Ranked::read(form)) else {
             return Ok(Wanted::Form(form.to_owned()));
         };

@@ -8,8 +8,9 @@ use crate::provider::DeltaSink;
 use crate::provider::decode::{Format, Framing};
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Texts};
-use crate::provider::lenient::{Count, few, text};
+use crate::provider::lenient::{Count, documents, few, text};
 use crate::provider::loose;
+use crate::provider::openai_chat::content;
 
 /// Reads the lines of one answer.
 #[derive(Debug, Default)]
@@ -62,6 +63,12 @@ impl Format for Chunks {
         draft: &mut Draft,
         sink: &mut dyn DeltaSink,
     ) -> bool {
+        if json.starts_with('[') {
+            return documents(json).is_some_and(|lines| {
+                let mut lines = lines.iter();
+                lines.all(|raw| self.document(raw.get(), whole, draft, sink))
+            });
+        }
         let Some(chunk) = loose::read::<Chunk<'_>>(json) else {
             return draft.complain(json, whole);
         };
@@ -75,7 +82,7 @@ impl Format for Chunks {
         self.is_answer = true;
         if let Some(said) = chunk.message {
             draft.reasoning(&text(said.thinking), sink);
-            draft.text(&text(said.content), sink);
+            content(said.content, draft, sink);
             for call in said.tool_calls.into_iter().flatten().flatten() {
                 draft.advance();
                 let id = text(call.id);

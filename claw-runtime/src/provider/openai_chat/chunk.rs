@@ -11,7 +11,7 @@ use crate::message::{StopReason, Usage};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::function::{self, Call, Function, Texts};
-use crate::provider::lenient::{Count, few, number, text, value};
+use crate::provider::lenient::{Count, few, number, parts, text, text_of, value};
 use crate::provider::loose;
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
@@ -178,23 +178,20 @@ impl Chunks {
 }
 
 /// Takes content: text, or a list of typed parts where a model reasons (Mistral).
-fn content(content: Option<&RawValue>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
+pub(crate) fn content(content: Option<&RawValue>, draft: &mut Draft, sink: &mut dyn DeltaSink) {
     draft.text(&text(content), sink);
-    let Some(Value::Array(parts)) = content
-        .filter(|raw| raw.get().starts_with('['))
-        .and_then(value)
-    else {
+    let parted = content.filter(|raw| raw.get().starts_with(['[', '{']));
+    let Some(content) = parted.and_then(value) else {
         return;
     };
-    for part in &parts {
+    for part in parts(&content) {
         draft.advance();
         if part["type"] == "thinking" {
-            for piece in part["thinking"].as_array().into_iter().flatten() {
-                let text = piece["text"].as_str().unwrap_or("");
-                draft.assembler.reasoning(text, sink);
+            for piece in parts(&part["thinking"]) {
+                draft.assembler.reasoning(text_of(piece), sink);
             }
-        } else if let Some(text) = part["text"].as_str() {
-            draft.assembler.text(text, sink);
+        } else {
+            draft.assembler.text(text_of(part), sink);
         }
     }
 }

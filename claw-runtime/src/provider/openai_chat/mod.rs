@@ -16,7 +16,7 @@ pub(super) use encode::{Peer, encode, model_ids};
 #[cfg(feature = "http")]
 pub use service::OpenAiChat;
 
-pub(super) use chunk::stop_reason;
+pub(super) use chunk::{content, stop_reason};
 
 use super::decode::{Decoder, Head};
 

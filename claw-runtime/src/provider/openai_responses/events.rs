@@ -3,6 +3,7 @@
 //! The same thing is said up to four times: in pieces, as a finished text, as a finished item, and in the whole response
 //! at the end. Each is taken once, from the first that has it; servers that leave some of them out are read all the same.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::provider::calls::{Arguments, CallPiece};
 use crate::provider::decode::Format;
 use crate::provider::draft::Draft;
 use crate::provider::failure::{Complaint, bounded};
-use crate::provider::lenient::{MOST, count, document};
+use crate::provider::lenient::{MOST, count, document, parts, text_of};
 use crate::provider::{DeltaSink, FailureClass, ProviderError};
 
 /// Reads the events of one response.
@@ -86,7 +87,7 @@ impl Format for Events {
 impl Events {
     fn event(&mut self, kind: &str, event: &Value, draft: &mut Draft, sink: &mut dyn DeltaSink) {
         let at = event["output_index"].as_u64();
-        let piece = event["delta"].as_str().unwrap_or("");
+        let piece = text_of(&event["delta"]);
         match kind {
             "response.output_text.delta" => {
                 self.item(at).says(event["content_index"].as_u64());
@@ -113,8 +114,9 @@ impl Events {
                 call(at, "", "", Arguments::Text(piece), draft, sink);
             }
             "response.function_call_arguments.done" => {
-                if let Some(arguments) = event["arguments"].as_str() {
-                    call(at, "", "", Arguments::Whole(arguments), draft, sink);
+                let arguments = written(&event["arguments"]);
+                if !event["arguments"].is_null() {
+                    call(at, "", "", Arguments::Whole(&arguments), draft, sink);
                 }
             }
             "response.output_item.added" => self.added(at, &event["item"], draft, sink),
@@ -173,21 +175,21 @@ impl Events {
         }
         let said = known.said;
         match item["type"].as_str() {
+            None if item.is_string() && !said => draft.text(text_of(item), sink),
             Some("function_call") => {
-                let object = item["arguments"].to_string();
+                let said = written(&item["arguments"]);
                 let arguments = match &item["arguments"] {
-                    Value::String(text) => Arguments::Whole(text),
                     Value::Null => Arguments::Text(""),
-                    _ => Arguments::Whole(&object),
+                    _ => Arguments::Whole(&said),
                 };
                 call(at, call_id(item), name(item), arguments, draft, sink);
             }
             Some("message") if !said => {
-                for part in item["content"].as_array().into_iter().flatten() {
+                for part in parts(&item["content"]) {
                     if let Some(refusal) = part["refusal"].as_str() {
                         self.refuse(refusal, draft, sink);
                     } else {
-                        draft.text(part["text"].as_str().unwrap_or(""), sink);
+                        draft.text(text_of(part), sink);
                     }
                 }
             }
@@ -209,16 +211,16 @@ impl Events {
     fn response(&mut self, response: &Value, draft: &mut Draft, sink: &mut dyn DeltaSink) -> bool {
         let status = response["status"].as_str();
         // Servers that speak this format beside their own leave the status out.
-        let implied = response["output"].is_array().then_some("completed");
+        let output = match &response["output"] {
+            // What libraries make of the output.
+            Value::Null => &response["output_text"],
+            output => output,
+        };
+        let implied = (output.is_array() || output.is_string()).then_some("completed");
         let Some(status) = status.or(implied) else {
             return false;
         };
-        for (at, item) in response["output"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
+        for (at, item) in parts(output).iter().enumerate() {
             let at = Some(at as u64);
             let is_new = at.is_some_and(|at| !self.items.contains_key(&at));
             if is_new {
@@ -286,21 +288,25 @@ fn call_id(item: &Value) -> &str {
     id.or(item["id"].as_str()).unwrap_or("")
 }
 
+/// Returns arguments as they are written, in a text or as they are.
+fn written(arguments: &Value) -> Cow<'_, str> {
+    match arguments {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
 fn name(item: &Value) -> &str {
     item["name"].as_str().unwrap_or("")
 }
 
 /// Returns what a reasoning item lets be read: its summary, or the reasoning of an open model.
 fn summary(item: &Value) -> String {
-    let parts = ["summary", "content"]
+    let said = ["summary", "content"]
         .iter()
-        .filter_map(|key| item[*key].as_array())
+        .map(|key| parts(&item[*key]))
         .find(|parts| !parts.is_empty());
-    let texts: Vec<&str> = parts
-        .into_iter()
-        .flatten()
-        .filter_map(|part| part["text"].as_str())
-        .collect();
+    let texts: Vec<&str> = said.into_iter().flatten().map(text_of).collect();
     texts.join("\n\n")
 }
 

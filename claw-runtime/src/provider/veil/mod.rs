@@ -132,6 +132,11 @@ impl Veil {
         self
     }
 
+    fn finds(&self, text: &str) -> bool {
+        let mut patterns = self.patterns.iter();
+        patterns.any(|pattern| pattern.find(text, 0).is_some())
+    }
+
     fn message(&self, names: &mut Names, message: &Message) -> Message {
         let mut message = message.clone();
         self.content(names, &mut message.content);

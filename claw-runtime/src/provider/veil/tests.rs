@@ -309,6 +309,38 @@ fn tool_definitions_are_told_without_values_and_calls_come_back_with_them() {
 }
 
 #[test]
+fn what_a_schema_asks_with_a_value_is_left_out_and_the_rest_stays_as_it_stands() {
+    // Text in which order and digits are not those of a map of numbers.
+    let schema = concat!(
+        r#"{"type":"object","properties":{"#,
+        r#""z":{"type":"integer","maximum":123456789012345678901234567890,"description":"As E0001."},"#,
+        r#""b":{"type":"integer","minimum":13812345678,"exclusiveMaximum":13812345679,"multipleOf":0.10},"#,
+        r#""a":{"type":["integer","null"],"enum":[13812345678,1.50,null]},"#,
+        r#""m":{"patternProperties":{"^E0002$":{},"^x":{"default":{"E0003":"E0001"}}},"additionalProperties":false},"#,
+        r##""E0004":{"$ref":"#/$defs/E0004","example":"E0005","x-note":{"by":"E0001"}}},"##,
+        r#""required":["z","E0004"],"$defs":{"E0004":{"type":"string","enumDescriptions":["E0001"]}}}"#,
+    );
+    let spec = crate::tool::Spec::new("look".into(), "Looks.".into());
+    let tool = crate::tool::Tool::described(spec, schema.to_owned());
+    let tools = Toolset::new([Arc::new(tool)]).unwrap();
+    let (veiled, _) = veiled([]);
+    let told = veiled.offered(Some(&tools));
+    let told = told.told(&tools).get("look").unwrap().input_schema();
+    assert_eq!(
+        &*told,
+        concat!(
+            r#"{"type":"object","properties":{"#,
+            r#""z":{"type":"integer","maximum":123456789012345678901234567890,"description":"As [staff-1]."},"#,
+            r#""b":{"type":"integer","multipleOf":0.10},"#,
+            r#""a":{"enum":["[phone-1]",1.50,null]},"#,
+            r#""m":{"patternProperties":{"^x":{"default":{"[staff-2]":"[staff-1]"}}}},"#,
+            r##""E0004":{"$ref":"#/$defs/E0004","example":"[staff-3]","x-note":{"by":"[staff-1]"}}},"##,
+            r#""required":["z","E0004"],"$defs":{"E0004":{"type":"string","enumDescriptions":["[staff-1]"]}}}"#,
+        )
+    );
+}
+
+#[test]
 fn tools_that_hold_nothing_are_told_as_they_are() {
     let tools = looking(
         "Looks.",

@@ -90,6 +90,11 @@ impl Schema {
             return Err(SchemaError::new("", "nested deeper than 128 levels"));
         }
         let mut schema = Self::of(&Json::from_value(json), engine);
+        if schema.tree.overfull {
+            let problem =
+                "its patterns are too large to be checked together; use fewer or smaller ones";
+            return Err(SchemaError::new("", problem));
+        }
         schema.complete = Complete::new(json, documents)?.map(Into::into);
         Ok(schema)
     }

@@ -33,6 +33,32 @@ fn hostile_schemas_end() {
 }
 
 #[test]
+fn the_patterns_of_a_schema_are_bounded_together() {
+    let many = |pattern: &dyn Fn(usize) -> String| {
+        let member = |at| {
+            (
+                format!("p{at}"),
+                json!({"type": "string", "pattern": pattern(at)}),
+            )
+        };
+        json!({"properties": (0..2_000).map(member).collect::<serde_json::Map<_, _>>()})
+    };
+    let error = Schema::foreign(&many(&|at| format!("^[a-z]{{{at}}}$"))).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "not a JSON Schema that can be checked, at its root: its patterns are too large to be checked together; use fewer \
+         or smaller ones"
+    );
+    // Many times the same is one, and a tree of the program's own asks what it has room for.
+    let same = Schema::foreign(&many(&|_| "^[a-z]+$".to_owned())).unwrap();
+    let tree = Schema::parse(&many(&|at| format!("^[a-z]{{{at}}}$")));
+    for schema in [same, tree] {
+        let said = outcome(&schema, r#"{"p3":"A"}"#, Coerce::Safe, Unknown::Refuse);
+        assert!(said.starts_with("! /p3: "), "{said}");
+    }
+}
+
+#[test]
 fn hostile_schemas_are_written_out_in_bounds() {
     let wide: serde_json::Map<String, Value> = (0..200)
         .map(|at| {

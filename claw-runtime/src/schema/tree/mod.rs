@@ -1,7 +1,7 @@
 //! A JSON Schema read into a typed tree, so that checking a call reads no schema.
 //!
 //! A subset of draft 2020-12: what tools use. Keywords it does not know are ignored, as are references out of the
-//! document and patterns that the regex engine does not have (look-around, back references); the tree then says that it
+//! document and patterns that the regex engine does not have (look-around, back references) or has no room for; the tree then says that it
 //! is [partial](Tree::partial), and what it refuses is wrong for sure, while [`foreign`](super::foreign) has the last
 //! word. Shapes stand in one list and refer to each other by place, so a recursive schema is an ordinary one.
 
@@ -80,6 +80,8 @@ pub(super) struct Tree {
     pub(super) secrets: bool,
     /// Whether the schema asks something that is not read: a value that fits the tree may still not fit the schema.
     pub(super) partial: bool,
+    /// Whether there are more patterns than are compiled.
+    pub(super) overfull: bool,
     pub(super) signature: OnceLock<String>,
 }
 

@@ -8,6 +8,7 @@ use crate::schema::coerce::Coerce;
 use crate::schema::json::Json;
 use crate::schema::number::Decimal;
 use crate::schema::pattern::{Engine, Matcher};
+use crate::schema::room::Room;
 
 /// Deepest nesting of a schema, references included.
 const DEPTH: usize = 128;
@@ -32,6 +33,8 @@ pub(super) fn tree(document: &Json<'_>, engine: Option<Engine>) -> Tree {
     let mut parser = Parser {
         document,
         engine,
+        room: Room::default(),
+        patterns: HashMap::new(),
         seen: HashMap::new(),
         inside: false,
         lonely: false,
@@ -47,6 +50,7 @@ pub(super) fn tree(document: &Json<'_>, engine: Option<Engine>) -> Tree {
             parser.tree.root = parser.shape(document, 0);
         }
     }
+    parser.tree.overfull = parser.room.is_used_up();
     parser.tree.spread_secrets();
     parser.tree
 }
@@ -63,6 +67,10 @@ struct Parser<'a> {
     document: &'a Json<'a>,
     /// What compiles patterns.
     engine: Option<Engine>,
+    /// What is left for them.
+    room: Room,
+    /// Those that were met, by their sources.
+    patterns: HashMap<&'a str, Option<Arc<dyn Matcher>>>,
     /// Where a schema object has been read to, by its address: a reference and the place it refers to share one shape.
     seen: HashMap<usize, Id>,
     /// Whether the schema lies in one with an `$id` of its own, where references start elsewhere.
@@ -281,8 +289,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn pattern(&self, source: &str) -> Option<Arc<dyn Matcher>> {
-        self.engine?.compile(source)
+    fn pattern(&mut self, source: &'a str) -> Option<Arc<dyn Matcher>> {
+        let engine = self.engine?;
+        let compiled = || engine.compile(source, &mut self.room).ok();
+        self.patterns.entry(source).or_insert_with(compiled).clone()
     }
 
     fn types(&mut self, keyword: Option<&Json<'_>>) -> Types {
@@ -311,7 +321,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn text(&mut self, keywords: &Json<'_>) -> Option<Box<Text>> {
+    fn text(&mut self, keywords: &'a Json<'a>) -> Option<Box<Text>> {
         let source = keywords.member("pattern").and_then(Json::as_str);
         let text = Text {
             shortest: size(keywords, "minLength"),

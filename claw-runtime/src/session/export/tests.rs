@@ -26,7 +26,7 @@ async fn exported() -> (MemoryStore, Vec<u8>) {
     let events = [said("a\u{2028}b \"é\""), Event::CancelRequested, said("c")];
     let append = Append {
         after: 0,
-        events: &events,
+        events: events.into(),
         barrier: Barrier::Durable,
         taken: &[],
     };

@@ -88,7 +88,7 @@ impl PostgresStore {
         let title = if known.titled {
             None
         } else {
-            title(append.events).map(String::into_bytes)
+            title(&*append.events).map(String::into_bytes)
         };
         let after = Owned {
             head: known.head + records.len() as u64,

@@ -161,8 +161,8 @@ impl SessionStore for SqliteStore {
             let written = writes::Written {
                 after: append.after,
                 events: events.collect::<Result<_, StoreError>>()?,
-                title: title(append.events),
-                phase: Phase::of(append.events),
+                title: title(&*append.events),
+                phase: Phase::of(&append.events),
                 taken: append.taken.to_vec(),
             };
             let (host, lease) = (self.host.clone(), lease.clone());

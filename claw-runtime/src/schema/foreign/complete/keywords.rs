@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::SchemaError;
 use super::documents::{Place, step};
 use super::draft::{Draft, Rules};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Patterns};
 use crate::schema::number::Decimal;
 
 /// The members of one schema object, while they are read.
@@ -110,8 +110,15 @@ impl<'d> Keywords<'d> {
         names.ok_or_else(|| self.fault(steps, &format!("expected a list of names, got {value}")))
     }
 
-    pub(super) fn pattern(&self, steps: &[&str], source: &str) -> Result<Pattern, SchemaError> {
-        Pattern::new(source).map_err(|problem| self.fault(steps, &problem))
+    pub(super) fn pattern(
+        &self,
+        patterns: &mut Patterns,
+        steps: &[&str],
+        source: &str,
+    ) -> Result<Pattern, SchemaError> {
+        patterns
+            .compile(source)
+            .map_err(|problem| self.fault(steps, &problem))
     }
 }
 

@@ -1,20 +1,24 @@
-//! Patterns as JSON Schema means them: regular expressions of ECMA-262, searched for anywhere in a text.
+//! Patterns of foreign schemas: those that the linear engine has, and those that look around.
+
+use std::collections::HashMap;
+
+use crate::schema::ecma::{Words, translated};
+use crate::schema::pattern::{linear, said};
+use crate::schema::room::{Attempt, Room};
 
 /// Steps a pattern with look-around may take.
 const BACKTRACKS: usize = 100_000;
 /// How many of them count as one.
 const BACKTRACKS_A_STEP: usize = 400;
-/// Largest compiled pattern, in bytes.
-const SIZE: usize = 1 << 20;
 
-/// A compiled pattern.
-#[derive(Debug)]
+/// A compiled pattern. Cheap to clone.
+#[derive(Clone, Debug)]
 pub(super) struct Pattern {
     regex: Regex,
     pub(super) source: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Regex {
     /// In time linear in the text.
     Linear(regex::Regex),
@@ -22,24 +26,35 @@ enum Regex {
     Backtracking(fancy_regex::Regex),
 }
 
+/// The patterns of one schema, each compiled once.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    room: Room,
+    compiled: HashMap<String, Pattern>,
+}
+
+impl Patterns {
+    /// Compiles a pattern, or finds it compiled.
+    pub(super) fn compile(&mut self, source: &str) -> Result<Pattern, String> {
+        if let Some(compiled) = self.compiled.get(source) {
+            return Ok(compiled.clone());
+        }
+        let compiled = Pattern::new(source, &mut self.room)
+            .map_err(|error| format!("`{source}` is no pattern that can be checked: {error}"))?;
+        self.compiled.insert(source.to_owned(), compiled.clone());
+        Ok(compiled)
+    }
+}
+
 impl Pattern {
-    /// Compiles a pattern.
-    pub(super) fn new(source: &str) -> Result<Self, String> {
-        let translated = translated(source);
-        let linear = regex::RegexBuilder::new(&translated)
-            .size_limit(SIZE)
-            .dfa_size_limit(SIZE)
-            .build();
-        let regex = linear.map(Regex::Linear).or_else(|_| {
-            fancy_regex::RegexBuilder::new(&translated)
-                .backtrack_limit(BACKTRACKS)
-                .delegate_size_limit(SIZE)
-                .delegate_dfa_size_limit(SIZE)
-                .build()
-                .map(Regex::Backtracking)
-        });
+    fn new(source: &str, room: &mut Room) -> Result<Self, String> {
+        let regex = match linear(source, room) {
+            Ok(regex) => Regex::Linear(regex),
+            Err(_) if looks_around(source) => Regex::Backtracking(backtracking(source, room)?),
+            Err(error) => return Err(error),
+        };
         Ok(Self {
-            regex: regex.map_err(|error| format!("`{source}` is no pattern: {error}"))?,
+            regex,
             source: source.to_owned(),
         })
     }
@@ -61,119 +76,95 @@ impl Pattern {
     }
 }
 
-/// Writes a pattern of ECMA-262 in the engine's words: classes of ASCII, `$` at the very end, and no sets within sets.
-fn translated(source: &str) -> String {
-    let mut out = String::with_capacity(source.len() + 16);
-    let mut letters = source.chars().peekable();
-    let mut in_class = false;
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => match letters.next() {
-                // Sets also within a set, so that no `-` after one begins a range.
-                Some('d') => out.push_str("[0-9]"),
-                Some('D') => out.push_str("[^0-9]"),
-                Some('w') => out.push_str("[a-zA-Z0-9_]"),
-                Some('W') => out.push_str("[^a-zA-Z0-9_]"),
-                // The mark of byte order is a blank there.
-                Some('s') => out.push_str(r"[\s\x{FEFF}]"),
-                Some('S') => out.push_str(r"[^\s\x{FEFF}]"),
-                Some('/') => out.push('/'),
-                Some('0') => out.push_str(r"\x00"),
-                Some('c') => match letters.next_if(char::is_ascii_alphabetic) {
-                    Some(control) => {
-                        let code = control.to_ascii_uppercase() as u32 - 64;
-                        out.push_str(&format!(r"\x{{{code:X}}}"));
-                    }
-                    None => out.push_str(r"\\c"),
-                },
-                Some(escaped) => {
-                    out.push('\\');
-                    out.push(escaped);
-                }
-                None => out.push('\\'),
-            },
-            '[' if in_class => out.push_str(r"\["),
-            '[' => {
-                in_class = true;
-                out.push('[');
-                if letters.next_if_eq(&'^').is_some() {
-                    out.push('^');
-                }
-                // `[]` fits nothing and `[^]` all.
-                if letters.next_if_eq(&']').is_some() {
-                    in_class = false;
-                    let negated = out.ends_with('^');
-                    out.truncate(out.len() - if negated { 2 } else { 1 });
-                    out.push_str(if negated { r"[\s\S]" } else { r"[^\s\S]" });
-                }
-            }
-            ']' => {
-                in_class = false;
-                out.push(']');
-            }
-            '&' | '~' if in_class => {
-                out.push('\\');
-                out.push(letter);
-            }
-            '-' if in_class && ends_no_range(letters.clone()) => out.push_str(r"\-"),
-            '$' if !in_class => out.push_str(r"\z"),
-            _ => out.push(letter),
-        }
-    }
-    out
+/// Tells whether a pattern may ask for what the linear engine does not have.
+fn looks_around(source: &str) -> bool {
+    let looks = ["(?=", "(?!", "(?<=", "(?<!", r"\k"];
+    let refers = source.as_bytes().windows(2);
+    looks.iter().any(|mark| source.contains(mark))
+        || refers
+            .into_iter()
+            .any(|pair| pair[0] == b'\\' && pair[1].is_ascii_digit())
 }
 
-/// Tells whether what follows a `-` in a set is another one, or a set itself.
-fn ends_no_range(mut letters: impl Iterator<Item = char>) -> bool {
-    match letters.next() {
-        Some('\\') => matches!(letters.next(), Some('d' | 'D' | 'w' | 'W' | 's' | 'S')),
-        next => next == Some('-'),
-    }
+fn backtracking(source: &str, room: &mut Room) -> Result<fancy_regex::Regex, String> {
+    let translated = translated(source, Words::LookAround)?;
+    // What lies between these is compiled by itself.
+    let ends = |letter: char| matches!(letter, '(' | ')' | '|' | '\\');
+    let parts = 1 + source.matches(ends).count();
+    room.place(source, parts, |size| {
+        fancy_regex::RegexBuilder::new(&translated)
+            .backtrack_limit(BACKTRACKS)
+            .delegate_size_limit(size)
+            .delegate_dfa_size_limit(size)
+            .max_prog_size(translated.len() * 8)
+            .build()
+            .map_err(|error| match error {
+                fancy_regex::Error::CompileError(_) => Attempt::TooLarge,
+                error => Attempt::Unread(said(&error.to_string())),
+            })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn compile(source: &str) -> Result<Pattern, String> {
+        Patterns::default().compile(source)
+    }
+
     #[test]
-    fn patterns_mean_what_ecma_says() {
+    fn patterns_look_around_and_refer_to_groups() {
         for (pattern, text, fits) in [
-            (r"^\d+$", "12", true),
-            (r"^\d+$", "১২", false),
-            (r"^\d+$", "12\n", false),
-            (r"^[\w.-]+$", "a_b.c-d", true),
-            (r"^\w$", "é", false),
-            (r"^\W$", "é", true),
-            (r"^[^\W]$", "a", true),
-            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a.b-c@d-e.fr", true),
-            (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a{b@c.fr", false),
-            (r"^[\w-z]$", "`", false),
-            (r"^[\s-.]+$", " -.", true),
-            (r"^[+-\d]+$", "+-1", true),
-            (r"^[^\d-]$", "-", false),
-            (r"^\0$", "\0", true),
-            (r"^\s$", "\u{feff}", true),
-            (r"^\S$", "a", true),
-            (r"^[[&&a]+$", "[&a", true),
-            (r"^[^]$", "\n", true),
-            (r"[]", "a", false),
-            (r"^a\/b$", "a/b", true),
-            (r"^\cJ$", "\n", true),
-            (r"^\u0061$", "a", true),
             (r"^(?!secret)", "secret", false),
+            (r"^(?!secret)", "open", true),
+            (r"(?<=\$)\d+", "cost: $42", true),
+            (r"(?<=\$)\d+", "42", false),
             (r"^(a)\1$", "aa", true),
-            (r"^\p{Letter}+$", "ПЕТ", true),
-            (r"^\$x$", "$x", true),
+            (r"^(?<x>a|b)\k<x>$", "ab", false),
+            (
+                r"^(?=.*\p{Lu})(?=.*\d)(?=.*[^\w\s]).{8,64}$",
+                "Passw0rd!",
+                true,
+            ),
+            (
+                r"^(?=.*\p{Lu})(?=.*\d)(?=.*[^\w\s]).{8,64}$",
+                "password",
+                false,
+            ),
+            (r"(?=\bé)", "a é", false),
         ] {
-            let pattern = Pattern::new(pattern).unwrap();
             assert_eq!(
-                pattern.is_match(text),
+                compile(pattern).unwrap().is_match(text),
                 Some(fits),
-                "{} {text:?}",
-                pattern.source
+                "{pattern} {text:?}",
             );
         }
-        assert!(Pattern::new("[").is_err());
-        assert!(Pattern::new("a{1000000}{1000000}").is_err());
+        let large = compile("a{1000000}{1000000}").unwrap_err();
+        assert!(large.starts_with("`a{1000000}{1000000}` is no pattern that can be checked: "));
+        for (pattern, why) in [
+            ("[", "a `[` has no `]`"),
+            ("(", "unclosed group"),
+            (r"[a-z]{1000}{1000}", "it is too large"),
+            (r"(?=a)[", "a `[` has no `]`"),
+        ] {
+            let said = format!("`{pattern}` is no pattern that can be checked: {why}");
+            assert_eq!(compile(pattern).unwrap_err(), said);
+        }
+    }
+
+    #[test]
+    fn patterns_are_bounded_together() {
+        let mut patterns = Patterns::default();
+        let fault = (0..)
+            .find_map(|at| patterns.compile(&format!("^[a-z]{{{at}}}(?!x)")).err())
+            .unwrap();
+        assert!(
+            fault.ends_with("the patterns of the schema are too large together"),
+            "{fault}"
+        );
+        // Many times the same is one.
+        let mut patterns = Patterns::default();
+        assert!((0..100_000).all(|_| patterns.compile("^(?!a)").is_ok()));
     }
 }

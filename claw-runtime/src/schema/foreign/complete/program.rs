@@ -8,7 +8,7 @@ use super::SchemaError;
 use super::documents::{Documents, Place};
 use super::draft::Draft;
 use super::keywords::{Keywords, range};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Patterns};
 use crate::schema::json::Json;
 use crate::schema::number::Decimal;
 use crate::schema::tree::Types;
@@ -92,6 +92,7 @@ pub(super) fn program(documents: Documents) -> Result<Program, SchemaError> {
         ids: HashMap::new(),
         waiting: Vec::new(),
         count: 0,
+        patterns: Patterns::default(),
     };
     let mut nodes: Vec<Option<Node>> = Vec::new();
     compiler.id((0, String::new()));
@@ -122,6 +123,7 @@ struct Compiler<'d> {
     ids: HashMap<Place, Id>,
     waiting: Vec<(Id, Place)>,
     count: usize,
+    patterns: Patterns,
 }
 
 impl Compiler<'_> {
@@ -161,7 +163,7 @@ impl Compiler<'_> {
                 let lonely = rules.draft <= Draft::Seven && members.contains_key("$ref");
                 if !lonely {
                     self.of_any(&keywords, &mut node.rules)?;
-                    of_texts_and_numbers(&keywords, &mut node.rules)?;
+                    of_texts_and_numbers(&keywords, &mut self.patterns, &mut node.rules)?;
                     self.of_arrays(&keywords, &mut node.rules)?;
                     self.of_objects(&keywords, &mut node.rules)?;
                     self.applied(&keywords, &mut node.rules)?;
@@ -305,7 +307,7 @@ impl Compiler<'_> {
         {
             let steps = ["patternProperties", source.as_str()];
             patterns.push((
-                keywords.pattern(&steps, source)?,
+                keywords.pattern(&mut self.patterns, &steps, source)?,
                 self.id(keywords.at(&steps)),
             ));
         }
@@ -393,7 +395,11 @@ impl Compiler<'_> {
     }
 }
 
-fn of_texts_and_numbers(keywords: &Keywords<'_>, out: &mut Vec<Rule>) -> Result<(), SchemaError> {
+fn of_texts_and_numbers(
+    keywords: &Keywords<'_>,
+    patterns: &mut Patterns,
+    out: &mut Vec<Rule>,
+) -> Result<(), SchemaError> {
     let four = |keyword| {
         let says = keywords.members.get(keyword) == Some(&Value::Bool(true));
         says && keywords.rules.draft == Draft::Four
@@ -416,7 +422,11 @@ fn of_texts_and_numbers(keywords: &Keywords<'_>, out: &mut Vec<Rule>) -> Result<
         range(keywords, "minLength", "maxLength")?.map(|(least, most)| Rule::Length(least, most)),
     );
     if let Some(source) = keywords.text("pattern")? {
-        out.push(Rule::Pattern(keywords.pattern(&["pattern"], source)?));
+        out.push(Rule::Pattern(keywords.pattern(
+            patterns,
+            &["pattern"],
+            source,
+        )?));
     }
     Ok(())
 }
