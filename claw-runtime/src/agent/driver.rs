@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::clock::{Clock, millis};
 use super::inbox::Given;
-use super::keep::{keep, keep_elided, outcome};
+use super::keep::{append_kept, keep, outcome};
 use super::live::{Line, Shown, Unseen, Watch};
 use super::mask::{append_failed, masked};
 use super::meter::Meter;
@@ -177,10 +177,7 @@ impl<'r> Work<'r> {
                 barrier: step.barrier.unwrap_or(Barrier::Buffered),
                 taken: &std::mem::take(&mut taken),
             };
-            let appended = match keep_elided(agent, lease, turn.view(), &step.append).await {
-                Ok(()) => agent.store.append(lease, append).await,
-                Err(error) => Err(error),
-            };
+            let appended = append_kept(agent, lease, turn.view(), append).await;
             if ignored {
                 if let Err(error) = appended {
                     tracing::warn!(%error, "an ignored message stays in the inbox");

@@ -5,7 +5,7 @@ use crate::budget::Spent;
 use crate::dispatch::Finished;
 use crate::event::Event;
 use crate::message::ContentBlock;
-use crate::session::{Lease, StoreError, View};
+use crate::session::{Append, Lease, StoreError, View};
 use crate::turn::Input;
 
 /// The tool that reads what is kept, where an agent has it.
@@ -31,8 +31,23 @@ pub(super) async fn keep_context(
     Ok(())
 }
 
+/// Appends events, after what they refer to is kept.
+pub(super) async fn append_kept(
+    agent: &Inner,
+    lease: &Lease,
+    view: &View,
+    append: Append<'_>,
+) -> Result<(), StoreError> {
+    let refers = |event: &Event| matches!(event, Event::Compacted { .. });
+    if append.events.iter().any(refers) {
+        // Boxed, as it is seldom there.
+        Box::pin(keep_elided(agent, lease, view, &append.events)).await?;
+    }
+    agent.store.append(lease, append).await
+}
+
 /// Keeps the texts that a compaction puts aside, before the event that refers to them.
-pub(super) async fn keep_elided(
+async fn keep_elided(
     agent: &Inner,
     lease: &Lease,
     view: &View,

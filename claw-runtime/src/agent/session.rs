@@ -189,6 +189,8 @@ impl Session {
         let Before { mut said, stale } = self.waiting().await?;
         // The key is the input's place in the journal: the same after a reload, different for each turn.
         let key = format!("input-{}", self.events + 1);
+        // The turn keeps the list, and begins with this alone as a rule.
+        said.reserve_exact(1);
         said.push(Given {
             input: Input::Posted {
                 key,
