@@ -12,6 +12,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::runtime::{Handle, Id};
 use tokio_util::io::InspectReader;
 
 use super::TransportError;
@@ -33,6 +34,13 @@ pub(super) struct Connection {
     signal: Arc<Signal>,
     /// `signal` as a waker.
     waker: Waker,
+    /// The runtime that opened it: no other tells when bytes come.
+    home: Option<Id>,
+}
+
+/// Returns the runtime that this is called in.
+fn runtime() -> Option<Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
 }
 
 impl Connection {
@@ -56,6 +64,7 @@ impl Connection {
             driver: Some(driver),
             signal,
             waker,
+            home: runtime(),
         }))
     }
 
@@ -91,6 +100,11 @@ impl Connection {
     /// Tells whether nothing came since the last request was begun.
     pub(super) fn was_silent(&self) -> bool {
         !self.signal.heard.load(Ordering::Relaxed)
+    }
+
+    /// Tells whether this is the runtime that opened it.
+    pub(super) fn is_at_home(&self) -> bool {
+        self.home == runtime()
     }
 
     /// Tells whether another request may be sent, as far as can be known. To be asked between two.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::connection::Connection;
@@ -23,11 +24,19 @@ struct State {
     is_swept: bool,
 }
 
+impl State {
+    fn pop(&mut self) -> Option<(Instant, Box<Connection>)> {
+        let mut waiting = self.waiting.iter();
+        let at = waiting.rposition(|(_, connection)| connection.is_at_home())?;
+        Some(self.waiting.remove(at))
+    }
+}
+
 impl Idle {
-    /// Takes the connection that was used last, of those that are still open as far as can be known.
+    /// Takes the connection that was used last, of those that this runtime moves and that are still open as far as can be known.
     pub(super) fn take(&self) -> Option<Box<Connection>> {
         loop {
-            let (since, mut connection) = self.lock().waiting.pop()?;
+            let (since, mut connection) = self.lock().pop()?;
             if since.elapsed() < LONGEST && connection.is_usable() {
                 return Some(connection);
             }
@@ -36,13 +45,19 @@ impl Idle {
 
     /// Keeps a connection whose answer has come to its end, where it can be used again.
     pub(super) fn keep(self: &Arc<Self>, mut connection: Box<Connection>) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
         if !connection.is_usable() {
             return;
         }
         let mut state = self.lock();
         state.waiting.push((Instant::now(), connection));
-        if !std::mem::replace(&mut state.is_swept, true) {
-            tokio::spawn(sweep(Swept(Arc::downgrade(self))));
+        let is_swept = std::mem::replace(&mut state.is_swept, true);
+        // A runtime that ends drops the task at once, and that looks here too.
+        drop(state);
+        if !is_swept {
+            runtime.spawn(sweep(Swept(Arc::downgrade(self))));
         }
     }
 

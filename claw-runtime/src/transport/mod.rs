@@ -10,6 +10,8 @@ mod connection;
 mod error;
 mod idle;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -109,8 +111,8 @@ impl Client {
     /// Sends `request` and waits for the head of the answer.
     ///
     /// Servers close an idle connection, without a word or with one (408); a request that finds out is sent again, over another
-    /// one. That is so where the connection was kept, and the request was not sent or nothing at all came of it; such a
-    /// connection is gone then, so this ends.
+    /// one. That is so where the connection was kept, and the request was not sent or nothing at all came of it; in the latter
+    /// case the server may have read it, so it goes over a new connection then, and never out a third time.
     ///
     /// # Errors
     ///
@@ -120,8 +122,12 @@ impl Client {
         while let Some(mut connection) = self.idle.take() {
             match connection.send(self.message(&request, &target)).await {
                 Ok(response) => return Ok(Answer::new(response, connection, &self.idle)),
-                Err(error) if error.is_unsent() || connection.was_silent() && error.is_closed() => {
+                Err(error) if error.is_unsent() => {
+                    tracing::debug!("an idle connection had ended; another is taken");
+                }
+                Err(error) if connection.was_silent() && error.is_closed() => {
                     tracing::debug!("an idle connection was closed; sent again");
+                    break;
                 }
                 Err(error) => return Err(error),
             }
