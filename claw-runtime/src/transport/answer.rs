@@ -41,7 +41,11 @@ impl Answer {
     ) -> Self {
         let (head, incoming) = response.into_parts();
         let encoding = head.headers.get(CONTENT_ENCODING);
-        let is_packed = encoding.is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
+        // RFC 9110, 8.4.1.3: the other name is the same.
+        let is_packed = encoding.is_some_and(|it| {
+            let name = it.as_bytes().trim_ascii();
+            name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip")
+        });
         Self {
             status: head.status,
             headers: head.headers,

@@ -40,10 +40,14 @@ impl TransportError {
     pub(super) fn exchange(error: hyper::Error) -> Self {
         let (is_parse, is_unsent) = (error.is_parse(), error.is_canceled());
         let mut error = Self::new(Fault::Exchange, error);
-        // Who speaks before it is asked does not speak HTTP; hyper's type does not tell.
-        let spoke_first =
-            |cause: &(dyn Error + 'static)| cause.to_string().contains("unexpected message");
-        if is_parse || error.causes().any(spoke_first) {
+        // hyper's type does not tell these; a head that is too long for it is HTTP all the same.
+        let says = |words| {
+            error
+                .causes()
+                .any(|cause| cause.to_string().contains(words))
+        };
+        // Who speaks before it is asked does not speak HTTP.
+        if is_parse && !says("head is too large") || says("unexpected message") {
             error.fault = Fault::NoHttp;
         }
         error.is_unsent = is_unsent;

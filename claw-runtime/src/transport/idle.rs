@@ -10,6 +10,8 @@ use super::connection::Connection;
 
 /// How long a connection waits. Servers seldom keep one for longer.
 const LONGEST: Duration = Duration::from_secs(300);
+/// How long it is taken to be as it was left. No server says goodbye that soon.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// The connections of one server that are open and have nothing to do, the last used at the end.
 #[derive(Default)]
@@ -34,9 +36,13 @@ impl State {
 
 impl Idle {
     /// Takes the connection that was used last, of those that this runtime moves and that are still open as far as can be known.
-    pub(super) fn take(&self) -> Option<Box<Connection>> {
+    pub(super) async fn take(&self) -> Option<Box<Connection>> {
         loop {
             let (since, mut connection) = self.lock().pop()?;
+            if since.elapsed() > FRESH {
+                // The runtime looks at its sockets meanwhile: what came while it was busy with something else is seen then.
+                tokio::task::yield_now().await;
+            }
             if since.elapsed() < LONGEST && connection.is_usable() {
                 return Some(connection);
             }
@@ -78,7 +84,7 @@ impl Drop for Swept {
 }
 
 /// Closes what has waited too long, until nothing waits.
-async fn sweep(swept: Swept) {
+async fn sweep(mut swept: Swept) {
     loop {
         tokio::time::sleep(LONGEST).await;
         let Some(idle) = swept.0.upgrade() else {
@@ -90,9 +96,14 @@ async fn sweep(swept: Swept) {
             .partition_point(|(since, _)| since.elapsed() >= LONGEST);
         let closed: Vec<_> = state.waiting.drain(..first).collect();
         let is_empty = state.waiting.is_empty();
+        if is_empty {
+            // Told here, where nothing can be kept meanwhile.
+            state.is_swept = false;
+        }
         drop(state);
         drop(closed);
         if is_empty {
+            swept.0 = Weak::new();
             return;
         }
     }

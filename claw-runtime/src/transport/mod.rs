@@ -119,7 +119,7 @@ impl Client {
     /// Fails where no connection comes about, or it ends or says something else before the head has come.
     pub(crate) async fn send(&self, request: Request<'_>) -> Result<Answer, TransportError> {
         let target = self.connector.target(address::path(request.url)?)?;
-        while let Some(mut connection) = self.idle.take() {
+        while let Some(mut connection) = self.idle.take().await {
             match connection.send(self.message(&request, &target)).await {
                 Ok(response) => return Ok(Answer::new(response, connection, &self.idle)),
                 Err(error) if error.is_unsent() => {

@@ -72,8 +72,8 @@ async fn ask(client: &Client, url: &Url) -> Result<Answer, TransportError> {
 
 async fn read(client: &Client, url: &Url) -> Bytes {
     let mut answer = ask(client, url).await.unwrap();
-    let bytes = answer.chunk().await.unwrap().unwrap();
-    assert_eq!(answer.chunk().await.unwrap(), None);
+    let bytes = answer.body.chunk().await.unwrap().unwrap();
+    assert_eq!(answer.body.chunk().await.unwrap(), None);
     bytes
 }
 
@@ -99,7 +99,7 @@ fn an_answer_ends_where_a_runtime_has_ended_or_there_is_none() {
             let ended = has_ended.then(|| self::runtime().handle().clone());
             let _inside = ended.as_ref().map(|ended| ended.enter());
             let cx = &mut Context::from_waker(Waker::noop());
-            while !matches!(pin!(answer.chunk()).poll(cx), Poll::Ready(Ok(None))) {}
+            while !matches!(pin!(answer.body.chunk()).poll(cx), Poll::Ready(Ok(None))) {}
             done.send(()).unwrap();
         });
         is_done.recv_timeout(LONG).expect("it hangs");
@@ -118,4 +118,43 @@ fn a_request_that_a_server_hangs_up_on_goes_out_twice_at_most() {
         assert!(error.unwrap_err().is_closed());
     });
     assert_eq!(refused.load(Ordering::SeqCst), 2);
+}
+
+/// A runtime of one thread that is kept busy looks at no socket meanwhile.
+#[test]
+fn a_late_word_is_seen_before_the_next_request() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (client, url) = client(listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let hi = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+        let late = "HTTP/1.1 408 Request Timeout\r\ncontent-length: 4\r\n\r\nlate";
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            stream.write_all(hi.as_bytes()).unwrap();
+            std::thread::sleep(Duration::from_millis(500));
+            let _ = stream.write_all(late.as_bytes());
+        }
+    });
+    runtime().block_on(async {
+        assert_eq!(read(&client, &url).await, "hi");
+        std::thread::sleep(Duration::from_millis(1_200));
+        assert_eq!(read(&client, &url).await, "hi");
+    });
+}
+
+#[test]
+fn a_head_that_is_too_long_is_no_other_protocol() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (client, url) = client(listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let mut stream = listener.accept().unwrap().0;
+        let _ = stream.read(&mut [0; 4096]);
+        let head = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(1 << 20));
+        let _ = stream.write_all(head.as_bytes());
+    });
+    let error = runtime().block_on(ask(&client, &url)).err().unwrap();
+    assert_eq!(error.fault(), Fault::Exchange, "{error}");
+    assert!(error.to_string().contains("too large"), "{error}");
 }
