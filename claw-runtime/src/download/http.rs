@@ -64,7 +64,7 @@ async fn ask(url: &Url, headers: &HeaderMap) -> Result<Answer, DownloadError> {
             accept: "*/*",
             body: Bytes::new(),
         };
-        let answer = client.send(request).await;
+        let answer = client.send(&request).await;
         let answer = answer.map_err(|error| network(&error, "no answer"))?;
         match elsewhere(&url, &answer)? {
             Some(next) => url = next,

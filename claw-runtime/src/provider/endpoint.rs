@@ -270,47 +270,46 @@ impl Endpoint {
     }
 
     /// Posts a body and reads the answer.
-    pub(crate) async fn post(
-        &self,
+    ///
+    /// One block and not a function of its own for each step: of those, each has room for what it was given twice.
+    pub(crate) fn post<'a>(
+        &'a self,
         url: Url,
         body: Bytes,
         stream: bool,
-        decoder: impl FnOnce(Head) -> Decoder,
-        sink: Option<Box<dyn DeltaSink + '_>>,
-    ) -> Result<Reply, ProviderError> {
-        let mut sink = sink.unwrap_or_else(|| Box::new(Discard));
-        let sink = &mut *sink;
-        let started = Instant::now();
+        decoder: impl FnOnce(Head) -> Decoder + Send + 'a,
+        sink: Option<Box<dyn DeltaSink + 'a>>,
+    ) -> impl Future<Output = Result<Reply, ProviderError>> + Send + 'a {
         let accept = if stream {
             "text/event-stream"
         } else {
             "application/json"
         };
-        let post = transport::Request {
-            method: Method::POST,
-            url: &url,
-            accept,
-            body,
-        };
-        let answer = self.answer(post, started, decoder, sink).await;
-        answer.map_err(|error| self.scrub(error))
-    }
-
-    async fn answer(
-        &self,
-        post: transport::Request<'_>,
-        started: Instant,
-        decoder: impl FnOnce(Head) -> Decoder,
-        sink: &mut dyn DeltaSink,
-    ) -> Result<Reply, ProviderError> {
-        let (head, body) = parts(http::send(self.client()?, post, &self.timeouts).await?);
-        let mut decoder = decoder(head);
-        let read = http::read(body, started, &self.timeouts, |bytes| {
-            decoder.feed(bytes, sink)
-        });
-        match read.await {
-            Ok(()) => decoder.finish(sink),
-            Err(error) => decoder.interrupt(error, sink),
+        async move {
+            let started = Instant::now();
+            let mut sink = sink.unwrap_or_else(|| Box::new(Discard));
+            let post = transport::Request {
+                method: Method::POST,
+                url: &url,
+                accept,
+                body,
+            };
+            let client = self.client().map_err(|error| self.scrub(error))?;
+            let answer = match http::send(client, &post, &self.timeouts).await {
+                Ok(answer) => answer,
+                Err(error) => return Err(self.scrub(error)),
+            };
+            let (head, body) = parts(answer);
+            // In a place of its own: the request's future is small enough then that allocating it costs little.
+            let mut decoder = Box::new(decoder(head));
+            let read = http::read(body, started, &self.timeouts, |bytes| {
+                decoder.feed(bytes, &mut *sink)
+            });
+            let reply = match read.await {
+                Ok(()) => decoder.finish(&mut *sink),
+                Err(error) => decoder.interrupt(error, &mut *sink),
+            };
+            reply.map_err(|error| self.scrub(error))
         }
     }
 
@@ -360,7 +359,8 @@ impl Endpoint {
     ) -> Result<T, ProviderError> {
         const MOST: usize = 8 << 20;
         let started = Instant::now();
-        let (head, came) = parts(http::send(self.client()?, request, &self.timeouts).await?);
+        let client = self.client()?;
+        let (head, came) = parts(http::send(client, &request, &self.timeouts).await?);
         let mut body = Vec::new();
         http::read(came, started, &self.timeouts, |bytes| {
             body.extend_from_slice(bytes);

@@ -71,7 +71,7 @@ pub(crate) fn client(
 /// Sends `request` and waits for the head of the answer.
 pub(crate) async fn send(
     client: &Client,
-    request: Request<'_>,
+    request: &Request<'_>,
     timeouts: &Timeouts,
 ) -> Result<Answer, ProviderError> {
     let url = request.url;

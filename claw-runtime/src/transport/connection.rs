@@ -1,6 +1,6 @@
 //! One connection, driven by whoever waits for its answer.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -69,15 +69,17 @@ impl Connection {
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub(super) async fn send(
+    pub(super) fn send(
         &mut self,
         message: Message,
-    ) -> Result<hyper::Response<Incoming>, TransportError> {
+    ) -> impl Future<Output = Result<hyper::Response<Incoming>, TransportError>> + Send {
         self.signal.heard.store(false, Ordering::Relaxed);
-        let mut answer = pin!(self.sender.send_request(message));
-        poll_fn(|cx| self.drive(cx, |cx| answer.as_mut().poll(cx)))
-            .await
-            .map_err(TransportError::exchange)
+        // In a place of its own, for it could hold the request, and so would every future around it.
+        let mut answer = Box::pin(self.sender.send_request(message));
+        poll_fn(move |cx| {
+            let answer = self.drive(cx, |cx| answer.as_mut().poll(cx));
+            answer.map_err(TransportError::exchange)
+        })
     }
 
     /// Waits for the next bytes of an answer's body; `None` at its end.
@@ -189,6 +191,7 @@ impl Wake for Signal {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::pin::pin;
     use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 

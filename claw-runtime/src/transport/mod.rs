@@ -117,10 +117,10 @@ impl Client {
     /// # Errors
     ///
     /// Fails where no connection comes about, or it ends or says something else before the head has come.
-    pub(crate) async fn send(&self, request: Request<'_>) -> Result<Answer, TransportError> {
+    pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Answer, TransportError> {
         let target = self.connector.target(address::path(request.url)?)?;
         while let Some(mut connection) = self.idle.take().await {
-            match connection.send(self.message(&request, &target)).await {
+            match connection.send(self.message(request, &target)).await {
                 Ok(response) => return Ok(Answer::new(response, connection, &self.idle)),
                 Err(error) if error.is_unsent() => {
                     tracing::debug!("an idle connection had ended; another is taken");
@@ -133,7 +133,7 @@ impl Client {
             }
         }
         let mut connection = self.connector.connect().await?;
-        let response = connection.send(self.message(&request, &target)).await?;
+        let response = connection.send(self.message(request, &target)).await?;
         Ok(Answer::new(response, connection, &self.idle))
     }
 

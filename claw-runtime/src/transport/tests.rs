@@ -67,7 +67,7 @@ async fn ask(client: &Client, url: &Url) -> Result<Answer, TransportError> {
         accept: "*/*",
         body: Bytes::new(),
     };
-    client.send(request).await
+    client.send(&request).await
 }
 
 async fn read(client: &Client, url: &Url) -> Bytes {
