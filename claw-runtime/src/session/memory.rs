@@ -1,7 +1,9 @@
 //! Sessions in memory: gone with the process.
 
+use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::{BoxFuture, ready};
@@ -27,18 +29,26 @@ pub struct MemoryStore {
 /// What the hosts share.
 #[derive(Default)]
 struct Medium {
-    inner: Mutex<Inner>,
-    posted: Notify,
+    /// Each has a lock of its own, so that turns do not wait for one another.
+    sessions: RwLock<HashMap<String, Arc<Slot>>>,
+    rest: Mutex<Rest>,
 }
 
+/// What is not one session's. Where several locks are held, this is the first, then that of all sessions, then one's.
 #[derive(Default)]
-struct Inner {
-    sessions: HashMap<String, Session>,
+struct Rest {
     counters: HashMap<String, u64>,
     blobs: HashMap<String, Arc<[u8]>>,
     hosts: u64,
     /// The last fence given out: one sequence for all sessions, for one may be deleted and another take its name.
     fence: u64,
+}
+
+#[derive(Default)]
+struct Slot {
+    session: Mutex<Session>,
+    /// Told when something was posted.
+    posted: Notify,
 }
 
 #[derive(Default)]
@@ -78,36 +88,211 @@ impl MemoryStore {
 
     /// Returns another host of the same sessions, which serves `program`. It lives until it is dropped.
     pub fn join(&self, program: &str) -> Self {
-        let mut inner = self.inner();
-        inner.hosts += 1;
+        let mut rest = self.medium.rest();
+        rest.hosts += 1;
         Self {
             program: program.to_owned(),
-            host: inner.hosts,
+            host: rest.hosts,
             medium: self.medium.clone(),
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.medium.inner()
+    fn find(&self, session: &str) -> Result<Arc<Slot>, StoreError> {
+        self.medium.find(session)
+    }
+
+    /// Does something with a session that this lease owns.
+    fn owned<T>(
+        &self,
+        lease: &Lease,
+        act: impl FnOnce(&mut Session) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let slot = self.find(&lease.session)?;
+        let mut session = slot.session();
+        session.check(lease)?;
+        act(&mut session)
+    }
+
+    fn open_session(&self, id: &str) -> Result<Lease, StoreError> {
+        let now = now_ms();
+        // All are held to the end, so that it is not deleted meanwhile.
+        let mut rest = self.medium.rest();
+        let mut sessions = self.medium.sessions_mut();
+        let slot = sessions.entry(id.to_owned()).or_insert_with(|| {
+            let session = Session {
+                program: self.program.clone(),
+                created_ms: now,
+                updated_ms: now,
+                ..Session::default()
+            };
+            Arc::new(Slot::of(session))
+        });
+        let mut session = slot.session();
+        if session.program != self.program {
+            return Err(StoreError::OtherProgram {
+                session: id.to_owned(),
+                program: session.program.clone(),
+            });
+        }
+        session.not_elsewhere(id, self.host)?;
+        rest.fence += 1;
+        session.fence = rest.fence;
+        session.owner = Some(self.host);
+        Ok(Lease {
+            session: id.to_owned(),
+            fence: session.fence,
+        })
+    }
+
+    fn restore_session(
+        &self,
+        id: &str,
+        parent: Option<&Parent>,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
+        let exists = || StoreError::Exists {
+            session: id.to_owned(),
+        };
+        if self.find(id).is_ok() {
+            return Err(exists());
+        }
+        record::verify(records).map_err(|fault| StoreError::Damaged {
+            session: id.to_owned(),
+            fault,
+        })?;
+        let now = now_ms();
+        let (events, _) = record::read(records);
+        let events = || events.iter().map(|stored| &stored.event);
+        let session = Session {
+            program: self.program.clone(),
+            entries: records.iter().cloned().map(Entry::Record).collect(),
+            parent: parent.cloned(),
+            title: title(events()),
+            phase: events().fold(Phase::Idle, Phase::after),
+            created_ms: now,
+            updated_ms: now,
+            ..Session::default()
+        };
+        match self.medium.sessions_mut().entry(id.to_owned()) {
+            // Somebody made one of this name meanwhile.
+            MapEntry::Occupied(_) => Err(exists()),
+            MapEntry::Vacant(place) => {
+                place.insert(Arc::new(Slot::of(session)));
+                Ok(())
+            }
+        }
+    }
+
+    fn delete_session(&self, id: &str) -> Result<(), StoreError> {
+        let mut sessions = self.medium.sessions_mut();
+        let slot = sessions.get(id).ok_or_else(|| not_found(id))?;
+        slot.session().not_elsewhere(id, self.host)?;
+        let gone = sessions.remove(id);
+        drop(sessions);
+        // Dropped here, where nobody waits for it.
+        let blobs = gone.map(|gone| std::mem::take(&mut gone.session().blobs));
+        let blobs = blobs.unwrap_or_default();
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let mut rest = self.medium.rest();
+        let sessions = self.medium.sessions();
+        for digest in blobs {
+            let holds = |slot: &Arc<Slot>| slot.session().blobs.contains(&digest);
+            if !sessions.values().any(holds) {
+                rest.blobs.remove(&digest);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_blob(&self, lease: &Lease, digest: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        // Held to the end, so that a session that is deleted meanwhile does not take it along.
+        let mut rest = self.medium.rest();
+        self.owned(lease, |session| {
+            session.blobs.insert(digest.to_owned());
+            Ok(())
+        })?;
+        if !rest.blobs.contains_key(digest) {
+            rest.blobs.insert(digest.to_owned(), bytes.into());
+        }
+        Ok(())
+    }
+
+    fn list(&self, query: &Query) -> Vec<SessionInfo> {
+        let sessions = self.medium.sessions();
+        let found = sessions.iter().filter_map(|(id, slot)| {
+            let session = slot.session();
+            let fits = (!query.unfinished || session.phase != Phase::Idle)
+                && query
+                    .program
+                    .as_ref()
+                    .is_none_or(|program| *program == session.program);
+            fits.then(|| session.info(id, self.host))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_by(|a, b| (b.updated_ms, &a.id).cmp(&(a.updated_ms, &b.id)));
+        if query.limit > 0 {
+            found.truncate(query.limit);
+        }
+        found
     }
 }
 
 impl Drop for MemoryStore {
     fn drop(&mut self) {
-        for session in self.medium.inner().sessions.values_mut() {
-            session.owner.take_if(|owner| *owner == self.host);
+        for slot in self.medium.sessions().values() {
+            slot.session().owner.take_if(|owner| *owner == self.host);
         }
     }
 }
 
+// A panic between two field writes cannot happen in here, so what a lock is poisoned over is whole.
 impl Medium {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        // A panic between two field writes cannot happen here, so a poisoned map is whole.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sessions(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions_mut(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.sessions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rest(&self) -> MutexGuard<'_, Rest> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, session: &str) -> Result<Arc<Slot>, StoreError> {
+        let slot = self.sessions().get(session).cloned();
+        slot.ok_or_else(|| not_found(session))
+    }
+}
+
+impl Slot {
+    fn of(session: Session) -> Self {
+        Self {
+            session: Mutex::new(session),
+            posted: Notify::new(),
+        }
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Session {
+    /// Fails where `lease` is not the newest, or nobody's any more.
+    fn check(&self, lease: &Lease) -> Result<(), StoreError> {
+        if self.fence == lease.fence && self.owner.is_some() {
+            return Ok(());
+        }
+        Err(StoreError::FenceLost {
+            session: lease.session.clone(),
+        })
+    }
+
     fn not_elsewhere(&self, id: &str, host: u64) -> Result<(), StoreError> {
         match self.owner {
             Some(owner) if owner != host => Err(StoreError::Live {
@@ -117,89 +302,39 @@ impl Session {
             _ => Ok(()),
         }
     }
-}
 
-impl Inner {
-    fn find(&self, session: &str) -> Result<&Session, StoreError> {
-        self.sessions.get(session).ok_or_else(|| not_found(session))
-    }
-
-    fn find_mut(&mut self, session: &str) -> Result<&mut Session, StoreError> {
-        self.sessions
-            .get_mut(session)
-            .ok_or_else(|| not_found(session))
-    }
-
-    fn owned(&mut self, lease: &Lease) -> Result<&mut Session, StoreError> {
-        let session = self.find_mut(&lease.session)?;
-        if session.fence != lease.fence || session.owner.is_none() {
-            return Err(StoreError::FenceLost {
-                session: lease.session.clone(),
-            });
-        }
-        Ok(session)
-    }
-
-    fn open(&mut self, id: &str, host: u64, program: &str) -> Result<Lease, StoreError> {
+    fn append(&mut self, id: &str, append: Append<'_>) -> Result<(), StoreError> {
         let now = now_ms();
-        let session = self
-            .sessions
-            .entry(id.to_owned())
-            .or_insert_with(|| Session {
-                program: program.to_owned(),
-                created_ms: now,
-                updated_ms: now,
-                ..Session::default()
-            });
-        if session.program != program {
-            return Err(StoreError::OtherProgram {
-                session: id.to_owned(),
-                program: session.program.clone(),
-            });
-        }
-        session.not_elsewhere(id, host)?;
-        self.fence += 1;
-        session.fence = self.fence;
-        session.owner = Some(host);
-        Ok(Lease {
-            session: id.to_owned(),
-            fence: session.fence,
-        })
-    }
-
-    fn append(&mut self, lease: &Lease, append: Append<'_>) -> Result<(), StoreError> {
-        let now = now_ms();
-        let session = self.owned(lease)?;
-        let head = session.entries.len() as u64;
+        let head = self.entries.len() as u64;
         if head != append.after {
             return Err(StoreError::Moved {
-                session: lease.session.clone(),
+                session: id.to_owned(),
                 head,
                 expected: append.after,
             });
         }
         for (at, event) in append.events.iter().enumerate() {
-            session.phase = session.phase.after(event);
-            session.entries.push(Entry::Event {
+            self.phase = self.phase.after(event);
+            self.entries.push(Entry::Event {
                 time_ms: now,
                 together: append.events.clone(),
                 at,
             });
         }
-        if session.title.is_none() {
-            session.title = title(&*append.events);
+        if self.title.is_none() {
+            self.title = title(&*append.events);
         }
         for id in append.taken {
-            session.inbox.remove(id);
+            self.inbox.remove(id);
         }
-        session.updated_ms = now;
+        self.updated_ms = now;
         Ok(())
     }
 
-    fn records(&self, session: &str, after: u64) -> Result<Vec<Record>, StoreError> {
+    fn records(&self, after: u64) -> Result<Vec<Record>, StoreError> {
         let mut before = START;
         let mut records = Vec::new();
-        for (entry, seq) in self.find(session)?.entries.iter().zip(1..) {
+        for (entry, seq) in self.entries.iter().zip(1..) {
             let record = match entry {
                 Entry::Event {
                     time_ms,
@@ -216,104 +351,28 @@ impl Inner {
         Ok(records)
     }
 
-    fn restore(
-        &mut self,
-        id: &str,
-        program: &str,
-        parent: Option<&Parent>,
-        records: &[Record],
-    ) -> Result<(), StoreError> {
-        if self.sessions.contains_key(id) {
-            return Err(StoreError::Exists {
-                session: id.to_owned(),
-            });
+    fn info(&self, id: &str, host: u64) -> SessionInfo {
+        SessionInfo {
+            id: id.to_owned(),
+            program: self.program.clone(),
+            title: self.title.clone().unwrap_or_default(),
+            parent: self.parent.clone(),
+            head: self.entries.len() as u64,
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            phase: self.phase,
+            owner: self.owner.map(name),
+            here: self.owner == Some(host),
         }
-        record::verify(records).map_err(|fault| StoreError::Damaged {
-            session: id.to_owned(),
-            fault,
-        })?;
-        let now = now_ms();
-        let (events, _) = record::read(records);
-        let events = || events.iter().map(|stored| &stored.event);
-        self.sessions.insert(
-            id.to_owned(),
-            Session {
-                program: program.to_owned(),
-                entries: records.iter().cloned().map(Entry::Record).collect(),
-                parent: parent.cloned(),
-                title: title(events()),
-                phase: events().fold(Phase::Idle, Phase::after),
-                created_ms: now,
-                updated_ms: now,
-                ..Session::default()
-            },
-        );
-        Ok(())
     }
 
-    fn sessions(&self, query: &Query, host: u64) -> Vec<SessionInfo> {
-        let mut found: Vec<_> = self
-            .sessions
-            .iter()
-            .filter(|(_, session)| !query.unfinished || session.phase != Phase::Idle)
-            .filter(|(_, session)| match &query.program {
-                Some(program) => *program == session.program,
-                None => true,
-            })
-            .map(|(id, session)| SessionInfo {
-                id: id.clone(),
-                program: session.program.clone(),
-                title: session.title.clone().unwrap_or_default(),
-                parent: session.parent.clone(),
-                head: session.entries.len() as u64,
-                created_ms: session.created_ms,
-                updated_ms: session.updated_ms,
-                phase: session.phase,
-                owner: session.owner.map(name),
-                here: session.owner == Some(host),
-            })
-            .collect();
-        found.sort_by(|a, b| (b.updated_ms, &a.id).cmp(&(a.updated_ms, &b.id)));
-        if query.limit > 0 {
-            found.truncate(query.limit);
+    fn post(&mut self, key: &str, input: &Posted) -> bool {
+        if !self.keys.insert(key.to_owned()) {
+            return false;
         }
-        found
-    }
-
-    fn delete(&mut self, session: &str, host: u64) -> Result<(), StoreError> {
-        self.find(session)?.not_elsewhere(session, host)?;
-        let gone = self
-            .sessions
-            .remove(session)
-            .ok_or_else(|| not_found(session))?;
-        for digest in gone.blobs {
-            if !self
-                .sessions
-                .values()
-                .any(|other| other.blobs.contains(&digest))
-            {
-                self.blobs.remove(&digest);
-            }
-        }
-        Ok(())
-    }
-
-    fn put_blob(&mut self, lease: &Lease, digest: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.owned(lease)?.blobs.insert(digest.to_owned());
-        if !self.blobs.contains_key(digest) {
-            self.blobs.insert(digest.to_owned(), bytes.into());
-        }
-        Ok(())
-    }
-
-    fn post(&mut self, session: &str, key: &str, input: &Posted) -> Result<bool, StoreError> {
-        let session = self.find_mut(session)?;
-        if !session.keys.insert(key.to_owned()) {
-            return Ok(false);
-        }
-        session.posted += 1;
-        let id = session.posted;
-        session.inbox.insert(
+        self.posted += 1;
+        let id = self.posted;
+        self.inbox.insert(
             id,
             Waiting {
                 id,
@@ -321,38 +380,31 @@ impl Inner {
                 input: input.clone(),
             },
         );
-        Ok(true)
-    }
-
-    fn count(&mut self, counter: &str, add: i64, most: u64) -> bool {
-        let value = self.counters.entry(counter.to_owned()).or_default();
-        let sum = value.saturating_add_signed(add);
-        let fits = add <= 0 || sum <= most;
-        if fits {
-            *value = sum;
-        }
-        fits
+        true
     }
 }
 
 impl SessionStore for MemoryStore {
     fn open<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Lease> {
-        answer(self.inner().open(session, self.host, &self.program))
+        answer(self.open_session(session))
     }
 
     fn close(&self, lease: Lease) -> StoreFuture<'_, ()> {
-        if let Ok(session) = self.inner().owned(&lease) {
+        // Somebody else's is none of ours to close.
+        let _ = self.owned(&lease, |session| {
             session.owner = None;
-        }
+            Ok(())
+        });
         answer(Ok(()))
     }
 
     fn append<'a>(&'a self, lease: &'a Lease, append: Append<'a>) -> StoreFuture<'a, ()> {
-        answer(self.inner().append(lease, append))
+        answer(self.owned(lease, |session| session.append(&lease.session, append)))
     }
 
     fn records<'a>(&'a self, session: &'a str, after: u64) -> StoreFuture<'a, Vec<Record>> {
-        answer(self.inner().records(session, after))
+        let slot = self.find(session);
+        answer(slot.and_then(|slot| slot.session().records(after)))
     }
 
     fn restore<'a>(
@@ -361,43 +413,37 @@ impl SessionStore for MemoryStore {
         parent: Option<&'a Parent>,
         records: &'a [Record],
     ) -> StoreFuture<'a, ()> {
-        answer(
-            self.inner()
-                .restore(session, &self.program, parent, records),
-        )
+        answer(self.restore_session(session, parent, records))
     }
 
     fn sessions<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<SessionInfo>> {
-        answer(Ok(self.inner().sessions(query, self.host)))
+        answer(Ok(self.list(query)))
     }
 
     fn delete<'a>(&'a self, session: &'a str) -> StoreFuture<'a, ()> {
-        answer(self.inner().delete(session, self.host))
+        answer(self.delete_session(session))
     }
 
     fn put_blob<'a>(&'a self, lease: &'a Lease, bytes: &'a [u8]) -> StoreFuture<'a, String> {
         if bytes.len() > MOST_BLOB_BYTES {
             return answer(Err(StoreError::TooLarge { bytes: bytes.len() }));
         }
-        // Hashed before the store is locked: other sessions need not wait for it.
+        // Hashed before anything is locked: others need not wait for it.
         let digest = crate::digest::of(bytes);
-        let kept = self.inner().put_blob(lease, &digest, bytes);
+        let kept = self.keep_blob(lease, &digest, bytes);
         answer(kept.map(|()| digest))
     }
 
     fn blob<'a>(&'a self, session: &'a str, digest: &'a str) -> StoreFuture<'a, Option<Arc<[u8]>>> {
-        let inner = self.inner();
-        let refers = inner
-            .sessions
-            .get(session)
-            .is_some_and(|session| session.blobs.contains(digest));
-        let blob = refers.then(|| inner.blobs.get(digest).cloned()).flatten();
-        answer(Ok(blob))
+        let holds = |slot: Arc<Slot>| slot.session().blobs.contains(digest);
+        let refers = self.find(session).is_ok_and(holds);
+        let blob = refers.then(|| self.medium.rest().blobs.get(digest).cloned());
+        answer(Ok(blob.flatten()))
     }
 
     fn blobs<'a>(&'a self, session: &'a str) -> StoreFuture<'a, Vec<String>> {
-        let blobs = self.inner().find(session).map(|session| {
-            let mut digests: Vec<_> = session.blobs.iter().cloned().collect();
+        let blobs = self.find(session).map(|slot| {
+            let mut digests: Vec<_> = slot.session().blobs.iter().cloned().collect();
             digests.sort();
             digests
         });
@@ -410,26 +456,32 @@ impl SessionStore for MemoryStore {
         key: &'a str,
         input: &'a Posted,
     ) -> StoreFuture<'a, bool> {
-        let new = self.inner().post(session, key, input);
-        self.medium.posted.notify_waiters();
-        answer(new)
+        answer(self.find(session).map(|slot| {
+            let is_new = slot.session().post(key, input);
+            slot.posted.notify_waiters();
+            is_new
+        }))
     }
 
     fn inbox<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, Vec<Waiting>> {
-        let waiting = self
-            .inner()
-            .owned(lease)
-            .map(|session| session.inbox.values().cloned().collect());
-        answer(waiting)
+        answer(self.owned(lease, |session| {
+            Ok(session.inbox.values().cloned().collect())
+        }))
     }
 
     fn posted<'a>(&'a self, lease: &'a Lease) -> StoreFuture<'a, ()> {
-        let posted = self.medium.posted.notified();
+        let slot = self.find(&lease.session);
         Box::pin(async move {
-            let mut posted = std::pin::pin!(posted);
+            let slot = slot?;
+            let mut posted = pin!(slot.posted.notified());
             // Listens from here on, so that nothing is missed between the look and the wait.
             posted.as_mut().enable();
-            if self.inner().owned(lease)?.inbox.is_empty() {
+            let is_empty = {
+                let session = slot.session();
+                session.check(lease)?;
+                session.inbox.is_empty()
+            };
+            if is_empty {
                 posted.await;
             }
             Ok(())
@@ -437,7 +489,14 @@ impl SessionStore for MemoryStore {
     }
 
     fn count<'a>(&'a self, counter: &'a str, add: i64, most: u64) -> StoreFuture<'a, bool> {
-        answer(Ok(self.inner().count(counter, add, most)))
+        let mut rest = self.medium.rest();
+        let value = rest.counters.entry(counter.to_owned()).or_default();
+        let sum = value.saturating_add_signed(add);
+        let fits = add <= 0 || sum <= most;
+        if fits {
+            *value = sum;
+        }
+        answer(Ok(fits))
     }
 }
 
