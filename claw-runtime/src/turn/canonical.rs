@@ -105,7 +105,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes an object with its members in order. One that names a key twice has no canonical form, for which value counts
-    /// is the reader's choice.
+    /// is the reader's choice; nor has one with half a character in a name.
     fn object(&mut self, depth: u32) -> Result<(), NoJson> {
         let (begin, written) = (self.at, self.out.len());
         self.at += 1;
@@ -114,7 +114,13 @@ impl<'a> Writer<'a> {
         let mut members: Vec<Member<'a>> = Vec::new();
         while !self.ends(b'}', members.is_empty())? {
             let start = self.out.len();
-            let name = self.text()?;
+            let Some(name) = self.text()? else {
+                self.at = begin;
+                self.skip_nested()?;
+                self.out.truncate(written);
+                self.out.push_str(&self.json[begin..self.at]);
+                return Ok(());
+            };
             string(&name, &mut self.out);
             self.out.push(':');
             self.space();
@@ -189,14 +195,15 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Reads a string, borrowed where it has no escape.
-    fn text(&mut self) -> Result<Cow<'a, str>, NoJson> {
+    /// Reads a string, borrowed where it has no escape; `None` for one that holds half a character.
+    fn text(&mut self) -> Result<Option<Cow<'a, str>>, NoJson> {
         let begin = self.at;
         if self.skip_string()? {
-            return Ok(Cow::Borrowed(&self.json[begin + 1..self.at - 1]));
+            let text = &self.json[begin + 1..self.at - 1];
+            return Ok(Some(Cow::Borrowed(text)));
         }
         let text = serde_json::from_str(&self.json[begin..self.at]);
-        text.map(Cow::Owned).map_err(|_| NoJson)
+        Ok(text.ok().map(Cow::Owned))
     }
 
     /// Skips a string, and tells whether it has no escape.
@@ -244,30 +251,41 @@ impl<'a> Writer<'a> {
             return Ok(false);
         }
         let (begin, written) = (self.at, self.out.len());
-        if self.peek() == Some(b'"') {
-            let path = self.text()?;
-            string(&paths::plain(&path), &mut self.out);
-            return Ok(true);
+        let are_paths = match self.peek() {
+            Some(b'[') => self.list_of_paths()?,
+            _ => self.plain_path()?,
+        };
+        if !are_paths {
+            self.at = begin;
+            self.out.truncate(written);
         }
-        if self.peek() == Some(b'[') {
-            self.at += 1;
-            self.out.push('[');
-            let mut is_first = true;
-            while !self.ends(b']', is_first)? {
-                is_first = false;
-                if self.peek() != Some(b'"') {
-                    self.at = begin;
-                    self.out.truncate(written);
-                    return Ok(false);
-                }
-                let path = self.text()?;
-                string(&paths::plain(&path), &mut self.out);
-                self.out.push(',');
+        Ok(are_paths)
+    }
+
+    fn list_of_paths(&mut self) -> Result<bool, NoJson> {
+        self.at += 1;
+        self.out.push('[');
+        let mut is_first = true;
+        while !self.ends(b']', is_first)? {
+            is_first = false;
+            if !self.plain_path()? {
+                return Ok(false);
             }
-            self.out.push(']');
-            return Ok(true);
+            self.out.push(',');
         }
-        Ok(false)
+        self.out.push(']');
+        Ok(true)
+    }
+
+    fn plain_path(&mut self) -> Result<bool, NoJson> {
+        if self.peek() != Some(b'"') {
+            return Ok(false);
+        }
+        let path = self.text()?;
+        if let Some(path) = &path {
+            string(&paths::plain(path), &mut self.out);
+        }
+        Ok(path.is_some())
     }
 
     /// Skips what is nested too deep to be read, up to the bracket that ends it.
@@ -516,6 +534,10 @@ mod tests {
             ),
             (r#"{"a":1, "\u0061":2}"#, r#"{"a":1, "\u0061":2}"#),
             (r#"[ "\ud83c" , 1.50]"#, r#"["\ud83c",1.50,]"#),
+            (
+                r#"{ "b":{"\ud83c" :1, "a":2}, "a":1 }"#,
+                r#"{"a":1,"b":{"\ud83c" :1, "a":2},}"#,
+            ),
             (r#"{"a":1} x"#, r#"{"a":1} x"#),
             (r#"{"a":1,}"#, r#"{"a":1,}"#),
         ] {
