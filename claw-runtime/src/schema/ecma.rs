@@ -270,7 +270,12 @@ impl Pattern<'_> {
 
 /// Tells whether what stands behind a `{` says how often, as against standing for itself.
 fn begins_count(rest: &str) -> bool {
-    let Some((count, _)) = rest.split_once('}') else {
+    // Not to the next `}`: it may be far, and many a `{` before it.
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != ',');
+    let Some((count, _)) = end
+        .map(|end| rest.split_at(end))
+        .filter(|(_, rest)| rest.starts_with('}'))
+    else {
         return false;
     };
     let is_number = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
@@ -411,6 +416,22 @@ mod tests {
             let escaped: String = text.chars().flat_map(|letter| ['\\', letter]).collect();
             assert!(fits(&format!("^{escaped}$"), &text));
             assert!(text.is_empty() || fits(&format!("^[{escaped}]*$"), &text));
+        }
+    }
+
+    /// Each brace is looked behind only as far as a count can go: a schema of another's may hold a million of them.
+    #[test]
+    fn braces_are_read_in_one_pass() {
+        let many = 1 << 20;
+        let translated = translated(&"{".repeat(many), Words::Ascii).unwrap();
+        assert_eq!(translated, r"\{".repeat(many));
+        for (pattern, text) in [
+            ("a{2,3}", "aaa"),
+            ("a{,", "a{,"),
+            ("a{2", "a{2"),
+            ("{}", "{}"),
+        ] {
+            assert!(fits(&format!("^{pattern}$"), text), "{pattern}");
         }
     }
 }
