@@ -125,20 +125,26 @@ fn a_request_that_a_server_hangs_up_on_goes_out_twice_at_most() {
 fn a_late_word_is_seen_before_the_next_request() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (client, url) = client(listener.local_addr().unwrap());
+    let (ask_late, late_is_due) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         use std::io::{Read, Write};
-        let hi = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
-        let late = "HTTP/1.1 408 Request Timeout\r\ncontent-length: 4\r\n\r\nlate";
+        let hi = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+        let late = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 4\r\n\r\nlate";
         for mut stream in listener.incoming().flatten() {
             let _ = stream.read(&mut [0; 4096]);
-            stream.write_all(hi.as_bytes()).unwrap();
-            std::thread::sleep(Duration::from_millis(500));
-            let _ = stream.write_all(late.as_bytes());
+            stream.write_all(hi).unwrap();
+            let _ = late_is_due.recv();
+            stream.write_all(late).unwrap();
+            let _ = tell.send(());
         }
     });
     runtime().block_on(async {
         assert_eq!(read(&client, &url).await, "hi");
-        std::thread::sleep(Duration::from_millis(1_200));
+        // All of this without a wait that lets the runtime look.
+        std::thread::sleep(Duration::from_millis(1_100));
+        ask_late.send(()).unwrap();
+        told.recv_timeout(LONG).unwrap();
         assert_eq!(read(&client, &url).await, "hi");
     });
 }
