@@ -501,14 +501,16 @@ impl<'r> Work<'r> {
         self.running.retain(|ctx| ctx.call_id() != call);
         let services = self.services.as_ref();
         let spent = services.and_then(|services| services.spent(call));
-        let finished = match ended {
+        let mut finished = match ended {
             Ended::Finished(finished) => finished,
             Ended::NotDone { call } => return Ok(Input::NotDone { call }),
         };
-        let (outcome, whole) = outcome(finished, spent);
-        match whole {
-            None => Ok(outcome),
-            Some(whole) => Err(Box::pin(keep(self.agent, self.lease, outcome, whole))),
+        match finished.whole.take() {
+            None => Ok(outcome(finished, None, spent)),
+            Some(whole) => {
+                let keeping = keep(self.agent, self.lease, finished, whole, spent);
+                Err(Box::pin(keeping))
+            }
         }
     }
 

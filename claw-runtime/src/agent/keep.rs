@@ -68,41 +68,41 @@ async fn keep_elided(
     Ok(())
 }
 
-/// Returns what the turn is told of a call that ended, and the whole of its output where that had to be cut.
-pub(super) fn outcome(finished: Finished, spent: Option<Spent>) -> (Input, Option<String>) {
-    let outcome = Input::Outcome {
+/// Returns what the turn is told of a call that ended; `blob` is the digest that the whole of its output is kept under.
+pub(super) fn outcome(finished: Finished, blob: Option<String>, spent: Option<Spent>) -> Input {
+    Input::Outcome {
         call: finished.call,
         status: finished.status,
         content: finished.content,
-        blob: None,
+        blob,
         progress: finished.progress,
         spent,
-    };
-    (outcome, finished.whole)
+    }
 }
 
-/// Keeps the whole of an output that had to be cut, so that it can be read later. Borrows nothing of the work under way:
-/// what runs is not `Sync`, and a turn must be able to move between threads.
-pub(super) async fn keep(agent: &Inner, lease: &Lease, mut outcome: Input, whole: String) -> Input {
-    let Input::Outcome {
-        call,
-        content,
-        blob,
-        ..
-    } = &mut outcome
-    else {
-        return outcome;
-    };
-    match agent.store.put_blob(lease, whole.as_bytes()).await {
+/// Keeps the whole of an output that had to be cut, so that it can be read later, and returns what the turn is told. Borrows
+/// nothing of the work under way: what runs is not `Sync`, and a turn must be able to move between threads.
+pub(super) async fn keep(
+    agent: &Inner,
+    lease: &Lease,
+    mut finished: Finished,
+    whole: String,
+    spent: Option<Spent>,
+) -> Input {
+    let blob = match agent.store.put_blob(lease, whole.as_bytes()).await {
         Ok(digest) => {
             if agent.tools.get(READER).is_some() {
-                content.push(ContentBlock::text(format!(
+                finished.content.push(ContentBlock::text(format!(
                     "\n[`{READER}` gives any part of the whole, by its digest {digest}]"
                 )));
             }
-            *blob = Some(digest);
+            Some(digest)
         }
-        Err(error) => tracing::warn!(%error, call, "the whole output of a call was not kept"),
-    }
-    outcome
+        Err(error) => {
+            let call = finished.call.as_str();
+            tracing::warn!(%error, call, "the whole output of a call was not kept");
+            None
+        }
+    };
+    outcome(finished, blob, spent)
 }

@@ -79,10 +79,10 @@ fn elsewhere(url: &Url, answer: &Answer) -> Result<Option<Url>, DownloadError> {
     if !matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let Some(place) = answer.headers.get(header::LOCATION) else {
+    if !answer.headers.contains_key(header::LOCATION) {
         return Ok(None);
-    };
-    let place = place.to_str().ok().and_then(|place| url.join(place).ok());
+    }
+    let place = answer.location(url);
     let place = place.ok_or_else(|| redirected("a redirect leads to no address"))?;
     if url.scheme() == "https" && place.scheme() == "http" {
         return Err(redirected("a redirect leads from `https` to `http`"));

@@ -1,8 +1,6 @@
 //! What answers there is no model server, in words that tell what it is and what to do.
 
 #[cfg(feature = "http")]
-use hyper::header;
-#[cfg(feature = "http")]
 use url::Url;
 
 use super::failure::bounded;
@@ -58,14 +56,14 @@ pub(crate) fn redirection(answer: &Answer, url: &Url) -> Option<ProviderError> {
     if !status.is_redirection() {
         return None;
     }
-    let place = answer.headers.get(header::LOCATION);
-    let place = place.and_then(|place| url.join(place.to_str().ok()?).ok());
-    let to = place.map_or("elsewhere".to_owned(), |place| {
-        // Without its query, which may hold what nobody should see.
-        let host = place.host_str().unwrap_or_default();
-        let path = format!("{}://{host}{}", place.scheme(), place.path());
-        format!("to `{}`", quoted(&path))
-    });
+    let to = answer
+        .location(url)
+        .map_or("elsewhere".to_owned(), |place| {
+            // Without its query, which may hold what nobody should see.
+            let host = place.host_str().unwrap_or_default();
+            let path = format!("{}://{host}{}", place.scheme(), place.path());
+            format!("to `{}`", quoted(&path))
+        });
     let message = format!(
         "the service redirects {to} (status {}), which is not followed; check the base URL",
         status.as_u16()

@@ -7,7 +7,8 @@ use bytes::{Buf, Bytes};
 use flate2::write::MultiGzDecoder;
 use hyper::StatusCode;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, HeaderMap};
+use hyper::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
+use url::Url;
 
 use super::connection::Connection;
 use super::idle::Idle;
@@ -56,6 +57,12 @@ impl Answer {
                 packed: is_packed.then(Box::default),
             },
         }
+    }
+
+    /// Returns where the answer to `from` says that something is (RFC 9110, 10.2.2); `None` where that is no address.
+    pub(crate) fn location(&self, from: &Url) -> Option<Url> {
+        let place = self.headers.get(LOCATION)?;
+        from.join(place.to_str().ok()?).ok()
     }
 }
 

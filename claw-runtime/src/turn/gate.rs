@@ -131,28 +131,26 @@ impl Turn {
         } else {
             (ruling.verdict, ruling.rule)
         };
-        let denied = (verdict == Verdict::Deny).then(|| {
-            format!(
-                "Denied, not run: {rule}. Only the user can change that, by taking the tool off the policy's \
-                 `deny` list. Go on without it, or tell them."
-            )
-        });
-        let state = match verdict {
-            Verdict::Ask => State::ToAsk {
-                rule: rule.clone(),
-                always: always_asks,
-            },
-            Verdict::Allow | Verdict::Deny => State::Ready,
-        };
         self.out.event(Event::Decision {
             call: call.id.clone(),
             verdict,
-            rule,
+            rule: rule.clone(),
         });
-        if let Some(text) = denied {
-            self.guard.settle(mark, Likeness::of("denied"));
-            return Call::answered(call.id, call.name, Status::Denied, text);
-        }
+        let state = match verdict {
+            Verdict::Allow => State::Ready,
+            Verdict::Ask => State::ToAsk {
+                rule,
+                always: always_asks,
+            },
+            Verdict::Deny => {
+                self.guard.settle(mark, Likeness::of("denied"));
+                let text = format!(
+                    "Denied, not run: {rule}. Only the user can change that, by taking the tool off the policy's \
+                     `deny` list. Go on without it, or tell them."
+                );
+                return Call::answered(call.id, call.name, Status::Denied, text);
+            }
+        };
         Call::new(call.id, call.name, tool, arguments, digest, mark, state)
     }
 

@@ -1,5 +1,7 @@
 //! Call ids: unique within a session, whatever the provider sends.
 
+use std::collections::BTreeSet;
+
 use super::stable::Likeness;
 use crate::session::View;
 
@@ -11,14 +13,14 @@ const LONGEST: usize = 128;
 pub(super) struct Ids<'v> {
     view: &'v View,
     /// Those given so far. Two that are taken for the same only have the second replaced.
-    given: Vec<Likeness>,
+    given: BTreeSet<Likeness>,
 }
 
 impl<'v> Ids<'v> {
     pub(super) fn new(view: &'v View) -> Self {
         Self {
             view,
-            given: Vec::new(),
+            given: BTreeSet::new(),
         }
     }
 
@@ -37,7 +39,7 @@ impl<'v> Ids<'v> {
                 .find(|id| self.is_free(id))
                 .expect("a session has fewer calls than there are ids")
         };
-        self.given.push(Likeness::of(&id));
+        self.given.insert(Likeness::of(&id));
         id
     }
 
